@@ -98,13 +98,39 @@ func (p *Authenticators) mirrorDeletion(ctx context.Context, at *authenticator, 
 }
 
 // mirrorChange records a credential that was created, used or renamed, and applies it to
-// the other pages.
+// the other pages. One of these may have written a large blob that was not read yet: then all
+// pages get it, instead of losing it.
 func (p *Authenticators) mirrorChange(ctx context.Context, at *authenticator, is *webauthn.Credential) {
 	from := webauthn.AuthenticatorID("")
 	if at != nil {
 		from = at.id
 	}
-	p.update(ctx, from, p.record(fromCDP(is), false))
+	c := p.record(fromCDP(is), false)
+	if blob := p.writtenBlob(ctx, from, c); blob != nil {
+		c.LargeBlob, from = blob, ""
+		c = p.record(c, true)
+	}
+	p.update(ctx, from, c)
+}
+
+// writtenBlob returns the large blob that an authenticator other than from has for a credential,
+// if it is not the stored one; nil if there is none.
+func (p *Authenticators) writtenBlob(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) []byte {
+	for _, d := range p.all() {
+		if d.id == from || d.id == "" {
+			continue
+		}
+		now, err := d.read(ctx)
+		if err != nil {
+			continue // the next repair replaces it
+		}
+		for _, is := range now {
+			if bytes.Equal(is.CredentialID, c.ID) && len(is.LargeBlob) > 0 && !bytes.Equal(is.LargeBlob, c.LargeBlob) {
+				return is.LargeBlob
+			}
+		}
+	}
+	return nil
 }
 
 // update writes a credential to all authenticators except one. It waits until they have

@@ -1,29 +1,6 @@
 // Features of Puppeteer with several pages, contexts and dialogs.
 import assert from 'node:assert/strict';
-
-/** activity counts timers and frames of a page for half a second of its own clock. */
-const activity = () => new Promise((resolve) => {
-  const began = performance.now();
-  let frames = 0, timers = 0;
-  const frame = () => { frames++; requestAnimationFrame(frame); };
-  requestAnimationFrame(frame);
-  const timer = setInterval(() => {
-    timers++;
-    if (performance.now() - began < 500) return;
-    clearInterval(timer);
-    resolve({ frames, timers, hidden: document.hidden });
-  }, 10);
-});
-
-/** measured returns the activity of a page, measured up to ten times until it is at full speed. A throttled page never is. */
-async function measured(page) {
-  let seen;
-  for (let tries = 0; tries < 10; tries++) {
-    seen = await page.evaluate(activity);
-    if (seen.hidden || seen.timers > 10 && seen.frames > 5) break;
-  }
-  return seen;
-}
+import { measure } from '../activity.mjs';
 
 export default {
   'browser.pages, several pages': async ({ browser, page, html }) => {
@@ -39,7 +16,7 @@ export default {
   'pages behind others run at full speed': async ({ visit }) => {
     const behind = await visit('<title>behind</title>');
     await visit('<title>front</title>');
-    const { frames, timers, hidden } = await measured(behind);
+    const { frames, timers, hidden } = await measure(behind);
     assert.ok(timers > 10, `${timers} timers in half a second`);
     assert.ok(frames > 5, `${frames} frames in half a second`);
     assert.equal(hidden, false);
