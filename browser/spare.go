@@ -204,8 +204,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	defer cancel()
 	b := p.b
 	if o.Background {
-		b.process.Background(true)
-		defer b.process.Background(false)
+		defer background(b.process)()
 	}
 	own := o.Overrides
 	o.Overrides = own.WithDefaults(doc.Overrides)

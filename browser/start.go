@@ -122,7 +122,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	}
 	relay.SetProcesses(process.Processes)
 	if o.Background {
-		process.Background(true)
+		defer background(process)()
 	}
 	b := &Browser{dir: dir, process: process, usage: newUsage(process, limits, s.Now), now: s.Now, relay: relay, appearance: appearance, guard: new(guard), foreground: new(foreground), starter: s}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -152,9 +152,6 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options,
 	}
 	if err := b.tabs.awaitFirst(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
-	}
-	if o.Background {
-		process.Background(false)
 	}
 	return b, nil
 }

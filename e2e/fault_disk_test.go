@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -180,12 +179,8 @@ func TestFaultDiskFull(t *testing.T) {
 	})
 	for _, mode := range []string{toMemory, toFiles} {
 		t.Run("during the save, "+mode, func(t *testing.T) {
-			// The save begins with enough space. The disk is filled when the first bytes
-			// of the archive are written.
-			released := make(chan func(), 1)
-			go func() { released <- fillWhenWritten(t, d.Dir) }()
+			release := limitUploads(t, d.Dir)
 			fails(t, mode, mode == toFiles)
-			release := <-released
 			nothingLost(t, d, site, s, before, stored)
 			release()
 		})
@@ -195,55 +190,21 @@ func TestFaultDiskFull(t *testing.T) {
 	restoresHeavy(t, d)
 }
 
-// shrink leaves a small store no more space. That is at once, where a file of the remaining size
-// would take longer than the save. The save writes at the same time, so the size is tried with
-// more and more room.
-func shrink(t *testing.T, store string) {
-	for room := int64(0); room < smallSize; room += 64 << 10 {
-		var st unix.Statfs_t
-		if err := unix.Statfs(store, &st); err != nil {
-			t.Error(err)
-			return
-		}
-		used := (int64(st.Blocks) - int64(st.Bfree)) * st.Bsize //nolint:gosec // they are sizes
-		if unix.Mount("", store, "", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+room)) == nil {
-			return
-		}
+// limitUploads gives the uploads of a store a small file system above that of the store. So a
+// save begins with enough space, which is that of the store, and finds the disk full after the
+// first megabytes.
+func limitUploads(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	uploads := filepath.Join(dir, "snapshots", "tmp")
+	if err := unix.Mount("stasis-test", uploads, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
+		t.Fatalf("cannot mount the file system of the uploads: %v", err)
 	}
-	t.Error("the store could not be made smaller")
-}
-
-// resize gives a small store a size.
-func resize(t *testing.T, store string, size int64) {
-	if err := unix.Mount("", store, "", unix.MS_REMOUNT, fmt.Sprintf("size=%d", size)); err != nil {
-		t.Errorf("the store cannot be made larger again: %v", err)
-	}
-}
-
-// fillWhenWritten waits for the first bytes of an upload and leaves the store no more space.
-func fillWhenWritten(t *testing.T, dir string) (release func()) {
-	tmp := filepath.Join(dir, "snapshots", "tmp")
-	deadline := time.NewTimer(grace)
-	defer deadline.Stop()
-	for {
-		select {
-		case <-deadline.C:
-			t.Error("the save wrote nothing in time")
-			return func() {}
-		default:
+	return func() {
+		if left := files(t, uploads); len(left) > 0 {
+			t.Errorf("uploads that are left: %q", left)
 		}
-		entries, err := os.ReadDir(tmp)
-		if err != nil {
-			t.Error(err)
-			return func() {}
-		}
-		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil || info.Size() == 0 {
-				continue
-			}
-			shrink(t, filepath.Join(dir, "snapshots"))
-			return func() { resize(t, filepath.Join(dir, "snapshots"), smallSize) }
+		if err := unix.Unmount(uploads, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
 		}
 	}
 }

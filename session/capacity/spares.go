@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 )
 
-// spareDeadline bounds how long a spare may take to start. On a busy machine it takes minutes,
-// because it gets a tenth of the ordinary share of the processors.
+// spareDeadline bounds how long a spare may take to start. On a busy machine it takes a minute,
+// because at first it gets a tenth of the ordinary share of the processors.
 const spareDeadline = 5 * time.Minute
 
 // spares holds the pools of spares, one for each engine.

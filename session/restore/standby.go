@@ -13,8 +13,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// standbyDeadline is how long a standby may take to start. On a busy machine it takes minutes,
-// because it gets a tenth of the ordinary share of the processors.
+// standbyDeadline is how long a standby may take to start. On a busy machine it takes a minute,
+// because at first it gets a tenth of the ordinary share of the processors.
 const standbyDeadline = 5 * time.Minute
 
 // Standby is a Chrome that has loaded an environment and holds its tabs.
