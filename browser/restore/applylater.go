@@ -57,7 +57,7 @@ func (h *Tabs) untilApplied(ctx context.Context) {
 				return
 			}
 			if h.tabOf(e.SessionID) != nil {
-				h.handle(ctx, e)
+				h.handle(e)
 			}
 		case <-ctx.Done():
 			return

@@ -45,13 +45,13 @@ func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstDocumentDeadline)
 	defer cancel()
-	for h.anyLoading() {
+	for h.anyLoading() && ctx.Err() == nil {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
 				return loading // the next call reports the lost connection
 			}
-			h.handle(ctx, e)
+			h.handle(e)
 		case <-ctx.Done():
 			return loading
 		}

@@ -70,7 +70,7 @@ func (h *Tabs) Settle(ctx context.Context) {
 			if !ok {
 				return
 			}
-			h.handle(ctx, e)
+			h.handle(e)
 		case <-ctx.Done():
 			return
 		}

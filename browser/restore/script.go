@@ -94,24 +94,34 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 // until a running page has another one. Chrome takes some milliseconds. Without its script a
 // frame loses state; a page that is busy with its own scripts may get the other one later.
 const (
-	scriptDeadline  = 3 * time.Second
+	scriptDeadline  = 10 * time.Second
 	replaceDeadline = time.Second
 )
 
 // startFrame gives a frame's target its script and lets the frame run. The renderer handles
-// the script, and the browser process lets the frame run. So startFrame waits for the answer
+// the script, and the browser process lets the frame run. So the frame waits for the answer
 // to the script: otherwise a busy Chrome may create the document first, without the script.
+// Nothing else waits for it: the frame's process may have other frames, whose scripts hang.
 func (h *Tabs) startFrame(parent, s target.SessionID) {
-	if t := h.tabOf(parent); t != nil {
+	t, script := h.tabOf(parent), ""
+	if t != nil {
 		t.script.sessions = append(t.script.sessions, s)
-		if script := apply.TabScript(t.script.remaining); script != "" {
-			ctx, cancel := context.WithTimeout(h.env.Life, scriptDeadline)
-			_ = t.script.set(ctx, h.env, s, script) // without an answer the frame runs all the same
-			cancel()
-		}
+		script = apply.TabScript(t.script.remaining)
 		h.watchFrames(s)
 	}
-	h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+	if script == "" {
+		h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+		return
+	}
+	t.script.enable(h.env, s)
+	h.starting.Go(func() {
+		ctx, cancel := context.WithTimeout(h.env.Life, scriptDeadline)
+		defer cancel()
+		// It is the firstScript of this session. Without an answer the frame runs all the same.
+		_, _ = cdp.Call(ctx, h.env.Driver.Session(s), page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+	})
 }
 
 // tabOf returns the tab with a script that has s among its sessions.
@@ -126,7 +136,7 @@ func (h *Tabs) tabOf(s target.SessionID) *heldTab {
 
 // navigated handles a frame's first real document. The target's script has then run for
 // that frame's storage and must not run for it again.
-func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
+func (h *Tabs) navigated(e mux.Event) {
 	if e.Method != page.FrameNavigated.Method {
 		return
 	}
@@ -152,7 +162,7 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 		l.committed, l.remaining.Name = true, ""
 	}
 	if slices.ContainsFunc(l.remaining.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
-		key := h.keyOf(ctx, e.SessionID, nav.Frame)
+		key := h.keyOf(e.SessionID, nav.Frame)
 		l.remaining.Session = slices.DeleteFunc(l.remaining.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	if script := apply.TabScript(l.remaining); script != "" && !l.done() {
@@ -208,17 +218,18 @@ func (h *Tabs) replaceScript(l *tabScript, s target.SessionID, script string) {
 const firstScript page.ScriptIdentifier = "1"
 
 // keyDeadline bounds the wait until Chrome reports the storage key of a frame's new
-// document, and keyPause is the interval between two queries.
+// document, which takes milliseconds. A frame that has navigated on has no such key any more, and
+// a restore may wait for this one. keyPause is the interval between two queries.
 const (
-	keyDeadline = time.Second
+	keyDeadline = 3 * time.Second
 	keyPause    = 3 * time.Millisecond
 )
 
 // keyOf asks Chrome for the storage key of a frame that has a new document, "" if it has
 // none. The page reports the document shortly before the browser process knows it. Until
 // then Chrome returns the key of the old document.
-func (h *Tabs) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) string {
-	ctx, cancel := context.WithTimeout(ctx, keyDeadline)
+func (h *Tabs) keyOf(s target.SessionID, f *cdp.Frame) string {
+	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
 	defer cancel()
 	pause := time.NewTicker(keyPause)
 	defer pause.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/domstorage"
@@ -25,11 +26,11 @@ func (l *tabScript) addWanted(area state.Area) {
 
 // handle handles an event: a target that attached, which is allowed to run; a new
 // document of a frame; or an item that was stored.
-func (h *Tabs) handle(ctx context.Context, e mux.Event) {
+func (h *Tabs) handle(e mux.Event) {
 	if h.attached(e) {
 		h.run(h.tabs[len(h.tabs)-1]) // opened by a page
 	}
-	h.navigated(ctx, e)
+	h.navigated(e)
 	h.itemStored(e)
 }
 
@@ -91,12 +92,15 @@ func (h *Tabs) checkName(ctx context.Context, t *heldTab) {
 	}
 }
 
+// answerDeadline bounds the wait for the pages' last answers. A page that hangs does not answer.
+const answerDeadline = 3 * time.Second
+
 // handleRemaining handles the events of the scripts that ran last, and checks the names.
-// It waits only briefly for a page that does not answer.
+// Tabs that open meanwhile do not wait for a page that does not answer.
 func (h *Tabs) handleRemaining() {
 	// The checks run in parallel, so that a tab whose site does not answer does not delay
 	// the others.
-	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
+	ctx, cancel := context.WithTimeout(h.env.Life, answerDeadline)
 	defer cancel()
 	var answers sync.WaitGroup
 	for _, t := range h.tabs {
@@ -112,6 +116,25 @@ func (h *Tabs) handleRemaining() {
 			answers.Go(func() { _, _ = cdp.Call(ctx, h.env.Driver.Session(s), domstorage.Disable, cdp.Empty{}) })
 		}
 	}
-	answers.Wait()
-	h.untilNow(ctx, func(e mux.Event) { h.handle(ctx, e) })
+	answered := make(chan struct{})
+	go func() {
+		answers.Wait()
+		close(answered)
+	}()
+	events := h.events
+	for waits := true; waits; {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			h.handle(e)
+		case <-answered:
+			waits = false
+		}
+	}
+	ctx, cancel = context.WithTimeout(h.env.Life, releaseDeadline)
+	defer cancel()
+	h.untilNow(ctx, h.handle)
 }

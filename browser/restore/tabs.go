@@ -41,7 +41,7 @@ type Tabs struct {
 	// been applied. workersRun is set from then on, and later workers run at once. While
 	// draining, they are the only targets that still wait.
 	workers              []target.SessionID
-	starting             sync.WaitGroup // workers that were allowed to run and have not answered
+	starting             sync.WaitGroup // workers that were allowed to run and have not answered, frames that get their script
 	workersRun, draining bool
 	// direct: the code attaches to each tab explicitly, and no target waits.
 	direct bool
@@ -113,7 +113,7 @@ func (h *Tabs) Await(ctx context.Context, expected int) error {
 	late := time.NewTimer(tabDeadline)
 	defer late.Stop()
 	handle := func(e mux.Event) {
-		h.navigated(ctx, e)
+		h.navigated(e)
 		h.itemStored(e)
 		if h.attached(e) {
 			late.Reset(lateTabDeadline)

@@ -3,13 +3,18 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
 )
 
 // fakeDriver attaches to a new session of the browser when Tabs asks for one.
@@ -89,6 +94,56 @@ func TestAwaitOfNothing(t *testing.T) {
 		began := time.Now()
 		if err := h.Await(t.Context(), 1); err == nil || time.Since(began) != tabDeadline {
 			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// hungDriver is a Chrome whose frames hang. It notes what was posted, by session.
+type hungDriver struct {
+	fakeDriver
+	mu     sync.Mutex
+	posted map[target.SessionID][]string
+}
+
+func (d *hungDriver) Post(_ context.Context, s target.SessionID, method string, _ any) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.posted[s] = append(d.posted[s], method)
+	return nil
+}
+
+func (d *hungDriver) runs(s target.SessionID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Contains(d.posted[s], runtime.RunIfWaitingForDebugger.Method)
+}
+
+func (d *hungDriver) Session(target.SessionID) cdp.Session { return hungSession{} }
+
+type hungSession struct{ cdp.Session }
+
+func (hungSession) Call(ctx context.Context, _ string, _, _ any) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A frame whose process hangs runs without its script in the end. Nothing waits for it.
+func TestFrameThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &hungDriver{posted: map[target.SessionID][]string{}}
+		h := &Tabs{env: Environment{Driver: d, Life: t.Context()}}
+		tab := &heldTab{session: "page"}
+		tab.prepare(state.Tab{Session: []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}})
+		h.tabs = []*heldTab{tab}
+		began := time.Now()
+		h.startFrame("page", "frame")
+		h.startFrame("unknown", "other")
+		if took := time.Since(began); took != 0 || !d.runs("other") || d.runs("frame") {
+			t.Errorf("after %s: %v", took, d.posted)
+		}
+		h.starting.Wait()
+		if took := time.Since(began); took != scriptDeadline || !d.runs("frame") {
+			t.Errorf("after %s: %v", took, d.posted)
 		}
 	})
 }
