@@ -18,7 +18,8 @@ import (
 )
 
 // leaveDeadline bounds how long leave takes to attach to the pages, and then how long these may
-// take to close. Chrome gives each about a second, all in parallel.
+// take to close. Chrome gives each about a second, all in parallel. But it waits without end for
+// one that hangs and handles beforeunload (Chromium 156), so that every second more delays a close.
 const leaveDeadline = 3 * time.Second
 
 // flushTabDeadline bounds how long flushTab waits for a tab's answers, which take milliseconds.

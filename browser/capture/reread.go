@@ -13,7 +13,7 @@ import (
 // unreadDeadline it reads no tab again at all. The last time may take TabDeadline. rereadPause is
 // the time between two of them.
 const (
-	rereadDeadline = 2 * time.Second
+	rereadDeadline = 6 * time.Second
 	unreadDeadline = 10 * time.Second
 	rereadPause    = 25 * time.Millisecond
 )

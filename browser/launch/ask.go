@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// commandLineDeadline bounds the wait for Chrome's answer, which takes 1–10 ms.
-const commandLineDeadline = 10 * time.Second
+// commandLineDeadline bounds the wait for Chrome's answer, which takes 1–10 ms, and much longer
+// with a small share of the processors.
+const commandLineDeadline = 30 * time.Second
 
 // SendCommandLine sends a command line to the running Chrome, as a second start of Chrome
 // with the same user data directory would. With --profile-directory Chrome opens a

@@ -142,13 +142,16 @@ func (l *Listener) navigated(h mux.PageEvent) {
 // readTitle reads the title of the page of a navigation. Chrome sends no event for a new
 // title alone. The browser process answers, so the page is not delayed. A page without a
 // title has its address as the title, which is not used. It reports false if the page may get
-// a title later.
+// a title later, or if Chrome has not answered.
 func (l *Listener) readTitle(ctx context.Context, w *pending) bool {
 	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
 	defer cancel()
 	id, _ := w.Data["page"].(string)
 	r, err := cdp.Call(ctx, l.browser, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: target.ID(id)})
-	if err != nil || r.TargetInfo == nil || r.TargetInfo.URL != w.Data["url"] || r.TargetInfo.URL == "about:blank" {
+	if err != nil {
+		return ctx.Err() == nil
+	}
+	if r.TargetInfo == nil || r.TargetInfo.URL != w.Data["url"] || r.TargetInfo.URL == "about:blank" {
 		return true
 	}
 	if strings.Contains(r.TargetInfo.URL, r.TargetInfo.Title) {

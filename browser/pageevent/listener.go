@@ -151,7 +151,8 @@ func (l *Listener) report(ctx context.Context, all bool) time.Duration {
 		}
 		if w.page != nil {
 			last := i == len(l.ready)-1 // a page without a title must not delay other events
-			if !all && !l.readTitle(ctx, w) && last && now.Before(w.last) {
+			more := !all && !l.readTitle(ctx, w) && last
+			if now := l.now(); more && now.Before(w.last) { // the answer may have taken long
 				w.until = now.Add(settleTime)
 				l.ready = l.ready[i:]
 				return settleTime

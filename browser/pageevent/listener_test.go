@@ -65,15 +65,20 @@ func TestReasonOfACancelledDownload(t *testing.T) {
 	}
 }
 
-// titled answers Target.getTargetInfo with a title from a time on.
+// titled answers Target.getTargetInfo with a title from a time on, and not at all before
+// another time.
 type titled struct {
 	cdp.Session
-	from  time.Time
-	asked int
+	from, answers time.Time
+	asked         int
 }
 
-func (s *titled) Call(_ context.Context, _ string, _, result any) error {
+func (s *titled) Call(ctx context.Context, _ string, _, result any) error {
 	s.asked++
+	if time.Now().Before(s.answers) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	info := &target.Info{URL: "https://a.example/"}
 	if !time.Now().Before(s.from) {
 		info.Title = "here"
@@ -86,20 +91,23 @@ func (s *titled) Call(_ context.Context, _ string, _, result any) error {
 // one after a time.
 func TestTitleOfASlowPage(t *testing.T) {
 	for name, c := range map[string]struct {
-		from, reported time.Duration
-		title          any
-		asked          int
-		another        bool // an event that comes after it
+		from, answers, reported time.Duration
+		title                   any
+		asked                   int
+		another                 bool // an event that comes after it
 	}{
-		"at once":                 {0, settleTime, "here", 1, true},
-		"late":                    {1200 * time.Millisecond, 1500 * time.Millisecond, "here", 3, false},
-		"late, and another event": {1200 * time.Millisecond, settleTime, nil, 1, true},
-		"never":                   {time.Hour, titleTime, nil, 6, false},
+		"at once":                      {0, 0, settleTime, "here", 1, true},
+		"late":                         {1200 * time.Millisecond, 0, 1500 * time.Millisecond, "here", 3, false},
+		"late, and another event":      {1200 * time.Millisecond, 0, settleTime, nil, 1, true},
+		"never":                        {time.Hour, 0, titleTime, nil, 6, false},
+		"a late answer":                {0, time.Second, 2*settleTime + titleDeadline, "here", 2, false},
+		"no answer":                    {0, time.Hour, titleTime, nil, 2, false},
+		"no answer, and another event": {0, time.Hour, settleTime + titleDeadline, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				chrome := &titled{from: began.Add(c.from)}
+				chrome := &titled{from: began.Add(c.from), answers: began.Add(c.answers)}
 				reported := make(chan Event, 2)
 				ctx, end := context.WithCancel(t.Context())
 				l := New(func(e Event) { reported <- e }, chrome, time.Now)
