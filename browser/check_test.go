@@ -15,6 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/logincheck"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/freeport"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -72,8 +73,10 @@ func TestCheckLogin(t *testing.T) {
 	r := newRig(t)
 	b := r.fresh()
 	site := memberSite(t)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	gone, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
 	const long, short = 20 * time.Second, 3 * time.Second
 	const forever = time.Hour // a check that waited for its end would never return
 	held := func(kinds ...string) []Condition {
@@ -137,7 +140,7 @@ func TestCheckLogin(t *testing.T) {
 			LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")}},
 		checkCase{"no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
 			LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")}},
-		checkCase{"an unreachable site", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
+		checkCase{"an unreachable site", LoginCheck{URL: "http://" + gone, Status: 200, Timeout: long},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"}},
 		checkCase{"a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"}},

@@ -50,7 +50,11 @@ func TestTrimAndFreeze(t *testing.T) {
 	await(t, "the page has filled its memory", func() bool { return r.eval(b, s.url+"/", "ready") == "true" })
 
 	before := b.Memory()
-	b.Trim(ctx)
+	// One trim may end at its deadline; Chrome may have collected some of the 150 MB on its own.
+	await(t, "the page has given memory back", func() bool {
+		b.Trim(ctx)
+		return before-b.Memory() >= 40<<20
+	})
 	if err := b.Freeze(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +66,8 @@ func TestTrimAndFreeze(t *testing.T) {
 	}
 	used := b.process.CPUTime()
 	r.copied(b) // as a save does meanwhile
-	after := b.Memory()
 	if more := b.process.CPUTime() - used; more != 0 {
 		t.Errorf("a frozen Chrome has used %v", more)
-	}
-	if before-after < 40<<20 { // of some 150; Chrome may have collected some on its own
-		t.Errorf("of %d MB %d remain", before>>20, after>>20)
 	}
 
 	if err := b.Thaw(ctx); err != nil {

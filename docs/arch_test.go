@@ -155,7 +155,7 @@ var mayImport = []struct{ pkg, imports string }{
 // testsMayImport says what the tests of a package may import in addition: test doubles of
 // lower layers, and test suites. The package itself is always allowed.
 var testsMayImport = []struct{ pkg, imports string }{
-	{"browser", "state/*"},
+	{"browser", "freeport state/*"},
 	{"browser/firewall", "freeport"},
 	{"snapshot", "snapshot/*"},
 	{"snapshot/*", "snapshot/* snapshot/s3store/s3test"},

@@ -59,7 +59,7 @@ func TestHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		await(t, "Chrome has opened its databases", func() bool { return len(databases(t, p)) == 3 })
-		c.call("Browser.close")
+		c.close()
 		if err := p.Wait(within(t)); err != nil {
 			t.Fatal(err)
 		}

@@ -25,14 +25,18 @@ const (
 	deniedFolder = "0 entries"
 )
 
-// listingDeadline bounds the wait for a folder's page to load.
-const listingDeadline = 5 * time.Second
+// listingDeadline bounds the wait for the page of a folder, deniedDeadline for that of one that
+// Chrome cannot read.
+const (
+	listingDeadline = 30 * time.Second
+	deniedDeadline  = 5 * time.Second
+)
 
 // fileReader is a daemon with two sessions. The first has one Chrome of each engine, which
 // get commands over their pipes, without the CDP policy, to open files. It returns the
 // result for each engine and file.
 func fileReader(root string) (o outcome, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*deadline)
 	defer cancel()
 	l, err := New(Config{Root: root, UIDs: testUIDs})
 	if err != nil {
@@ -153,7 +157,11 @@ func (p *Process) open(ctx context.Context, files map[string]string) (map[string
 		// The listing grows while the page loads. Chrome 156 sometimes never ends the load of a
 		// folder that it cannot read: such a page stays empty and "loading".
 		var listing struct{ Result struct{ Value string } }
-		for loading := time.Now(); time.Since(loading) < listingDeadline; {
+		most := deniedDeadline
+		if what == "the own folder" {
+			most = listingDeadline
+		}
+		for loading := time.Now(); time.Since(loading) < most; {
 			err := call("Runtime.evaluate", map[string]any{
 				"expression": `document.readyState + " " + (document.documentElement.outerHTML.match(/addRow\("/g) ?? []).length + " entries"`}, &listing)
 			if err != nil {

@@ -170,6 +170,14 @@ func (c *client) call(method string) map[string]any {
 	}
 }
 
+// close makes Chrome close. Chrome may exit before it answers.
+func (c *client) close() {
+	c.t.Helper()
+	if _, err := io.WriteString(c.pipe, `{"id":0,"method":"Browser.close"}`+"\x00"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 func (c *client) version() {
 	c.t.Helper()
 	if product, _ := c.call("Browser.getVersion")["product"].(string); !strings.HasPrefix(product, "Chrome/") {

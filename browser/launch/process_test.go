@@ -28,7 +28,7 @@ func TestStartAndClose(t *testing.T) {
 		t.Errorf("the warden is called %q, %v", name, err)
 	}
 	before := p.Processes()
-	c.call("Browser.close")
+	c.close()
 	if err := p.Wait(within(t)); err != nil {
 		t.Fatal(err)
 	}

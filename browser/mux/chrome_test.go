@@ -271,6 +271,13 @@ func TestChromeForeignPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for deadline := time.After(patience); m.Allowed(target.ID(id)) || m.Allowed(other.TargetID); {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			t.Fatal("the mux still shows the pages")
+		}
+	}
 	late := connect(t, m, ServeOptions{})
 	late.send(`{"id":1,"method":"Target.setDiscoverTargets","params":{"discover":true,"filter":[{}]}}`)
 	late.send(`{"id":2,"method":"Target.setAutoAttach","params":{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true,"filter":[{}]}}`)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -19,33 +20,38 @@ const chromeDeadline = 60 * time.Second
 func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do func(endpoint string) error) (err error) {
 	cmd := exec.CommandContext(ctx, chrome, append(flags, "--headless=new", "--no-sandbox", "--no-first-run", "--password-store=basic",
 		"--disable-background-networking", "--user-data-dir="+dir, "--remote-debugging-port=0", blankPage)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	group := -cmd.Process.Pid
+	kill := func() error { return syscall.Kill(group, syscall.SIGKILL) }
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait() // its exit status does not matter
 	}()
 	defer func() {
-		select {
-		case <-ended:
-		case <-time.After(chromeDeadline):
-			err = errors.Join(err, errors.New("the plain Chrome did not close in time and was killed"), cmd.Process.Kill())
-			<-ended
+		// Other processes of Chrome may write into the directory after the main one has ended.
+		if late := eventually(context.WithoutCancel(ctx), chromeDeadline, "the plain Chrome closes", func() (bool, error) {
+			return errors.Is(syscall.Kill(group, 0), syscall.ESRCH), nil
+		}); late != nil {
+			err = errors.Join(err, late, kill())
 		}
+		<-ended
 	}()
 	endpoint, err := devtools(ctx, dir)
 	if err != nil {
-		return errors.Join(err, cmd.Process.Kill())
+		return errors.Join(err, kill())
 	}
 	err = do(endpoint)
 	b, failed := connect(ctx, endpoint)
 	if failed != nil {
-		return errors.Join(err, failed, cmd.Process.Kill())
+		return errors.Join(err, failed, kill())
 	}
 	defer b.Close()
-	return errors.Join(err, b.Call(ctx, "", "Browser.close", nil, nil))
+	_ = b.Call(ctx, "", "Browser.close", nil, nil) // Chrome may exit before it answers
+	return err
 }
 
 // visitOnce opens one page in a plain Chrome. It returns the product and version of that

@@ -13,8 +13,9 @@ import (
 
 // Deadlines of one script and of a page's load, far longer than either takes.
 const (
-	scriptDeadline = 30 * time.Second
-	loadDeadline   = 30 * time.Second
+	scriptDeadline = 2 * time.Minute
+	loadDeadline   = 2 * time.Minute
+	answerDeadline = 5 * time.Second       // of one check of a condition in a page
 	poll           = 20 * time.Millisecond // between two checks of a condition
 )
 
@@ -138,7 +139,7 @@ func (t *tab) await(ctx context.Context, expression string) error {
 	for {
 		// Between two documents there is no context to evaluate in, or it does not
 		// answer.
-		soon, cancel := context.WithTimeout(ctx, loadDeadline/6)
+		soon, cancel := context.WithTimeout(ctx, answerDeadline)
 		v, err := t.evaluate(soon, "String("+expression+")")
 		cancel()
 		if err == nil && v == "true" {

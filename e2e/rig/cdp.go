@@ -113,8 +113,7 @@ func (c *Conn) Call(ctx context.Context, session, method string, params, out any
 	if err := c.ws.Write(context.WithoutCancel(ctx), websocket.MessageText, raw); err != nil {
 		return err
 	}
-	select {
-	case a := <-to:
+	decode := func(a answer) error {
 		if a.Error != nil {
 			return fmt.Errorf("%s: %s", method, a.Error.Message)
 		}
@@ -122,8 +121,17 @@ func (c *Conn) Call(ctx context.Context, session, method string, params, out any
 			return nil
 		}
 		return json.Unmarshal(a.Result, out)
+	}
+	select {
+	case a := <-to:
+		return decode(a)
 	case <-c.done:
-		return c.ended
+		select {
+		case a := <-to: // it came before the end
+			return decode(a)
+		default:
+			return c.ended
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("%s: no answer from the browser in time", method)
 	}
