@@ -213,10 +213,11 @@ func TestFaultCrashDuringDelete(t *testing.T) {
 	page, _ := w.page()
 	w.open(page, site.URL+"/")
 	w.post(page, "Runtime.evaluate", obj{"expression": "for (;;) {}"}) // the reading waits for the page
+	pid := mains(d)[0]
 	answer := make(chan daemon.Answer, 1)
 	go func() { answer <- d.Call(t, http.MethodDelete, at(s.ID, "?", toFiles), nil) }()
 	w.ended() // the save has begun
-	kill9(t, mains(d)[0])
+	kill9(t, pid)
 	a := <-answer
 	wants(t, a, http.StatusBadGateway, "browser_failed")
 	text := string(a.Body)

@@ -107,15 +107,8 @@ func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession
 	if now.CDP != s.CDP {
 		t.Errorf("cdp_url was %s, is %s", s.CDP, now.CDP)
 	}
-	var page string
-	for _, info := range w.targets() {
-		if info.Type == "page" && strings.HasPrefix(info.URL, site.URL) {
-			page = w.attach(info.ID)
-		}
-	}
-	if page == "" {
-		t.Fatalf("the page is no longer open: %+v", w.targets())
-	}
+	page := w.attach(w.tab(site.URL))
+	w.awaitRestored(page)
 	if got := w.eval(page, storedState); got != "login=yesyesyes" {
 		t.Errorf("the page's state: %q", got)
 	}
@@ -133,6 +126,7 @@ func restoresHeavy(t *testing.T, d *daemon.Daemon) {
 	again := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
 	w := dial(t, again.CDP)
 	page, _ := w.page()
+	w.awaitRestored(page)
 	if got := w.eval(page, storedState); got != "login=yesyesyes" {
 		t.Errorf("after the restore, the page's state: %q", got)
 	}

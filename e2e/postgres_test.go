@@ -73,9 +73,10 @@ func TestPostgres(t *testing.T) {
 	d.Restart(t)
 	s = beginAs(t, d, key, obj{"restore_default_environment_from_user_id": "ada"})
 	w = dial(t, s.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/"))
 	loggedIn := func() {
 		t.Helper()
+		w.awaitRestored(page)
 		if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
 			t.Errorf("the page has %q", got)
 		}
@@ -118,7 +119,7 @@ func TestPostgres(t *testing.T) {
 	})
 	again := beginAs(t, d, key, obj{"restore_default_environment_from_user_id": "ada"})
 	w = dial(t, again.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/"))
 	loggedIn()
 	finish(t, d, again.ID, throwAway)
 	if strings.Contains(d.Log(), postgrestest.Password) || strings.Contains(d.Log(), "p-a%20s%25s") {
@@ -158,7 +159,8 @@ func TestPostgresSave(t *testing.T) {
 		return d.Call(t, http.MethodPatch, "/v1/users/ada", obj{"standby": 0}).Status == http.StatusOK
 	})
 	w = dial(t, s.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/"))
+	w.awaitRestored(page)
 	if got := w.eval(page, `document.cookie`); got != "login=yes" {
 		t.Errorf("the page has %q", got)
 	}
@@ -188,7 +190,8 @@ func TestPostgresSave(t *testing.T) {
 	back := daemon.Start(t, daemon.Options{NoSpares: true, Dir: d.Dir, Args: append(shellUnlessLong(), "--database", moved)})
 	again := begin(t, back, obj{"restore_default_environment_from_user_id": "ada"})
 	w = dial(t, again.CDP)
-	page, _ = w.page()
+	page = w.attach(w.tab(site.URL + "/"))
+	w.awaitRestored(page)
 	if got := w.eval(page, `document.cookie`); got != "login=yes" {
 		t.Errorf("restored from the moved catalogue: %q", got)
 	}

@@ -117,7 +117,8 @@ func turnsForeign(x *fileAttacker, own string) {
 // prunedBackList restores a tab with a file in its history.
 func prunedBackList(x *fileAttacker) {
 	last := x.restore()
-	page, _ := x.w.page()
+	page := x.w.attach(x.w.tab(last))
+	x.w.awaitRestored(page)
 	var list struct{ Entries []struct{ URL string } }
 	x.w.call(page, "Page.getNavigationHistory", nil, &list)
 	for _, e := range list.Entries {

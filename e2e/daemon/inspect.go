@@ -46,7 +46,7 @@ func (d *Daemon) Wait(ctx context.Context) error {
 // Rescued waits until the daemon has rescued the sessions of the last daemon.
 func (d *Daemon) Rescued(t testing.TB) {
 	t.Helper()
-	Eventually(t, time.Minute, "the sessions of the last daemon are rescued", func() bool { return d.Rescuing(t) == 0 })
+	Eventually(t, 5*time.Minute, "the sessions of the last daemon are rescued", func() bool { return d.Rescuing(t) == 0 })
 }
 
 // Rescuing returns how many sessions the daemon still has to rescue.
