@@ -74,6 +74,11 @@ func dialWith(t testing.TB, url string, header http.Header) *wire {
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}
+	return newWire(t, ws)
+}
+
+// newWire makes a client of a connection, which it closes when the test ends.
+func newWire(t testing.TB, ws *websocket.Conn) *wire {
 	ws.SetReadLimit(256 << 20)
 	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, eventCame: make(chan struct{}, 1), closed: make(chan struct{})}
 	go w.read()

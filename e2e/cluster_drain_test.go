@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -78,6 +80,7 @@ func TestClusterDrain(t *testing.T) {
 				continue
 			}
 			page := w.attach(info.ID)
+			w.awaitRestored(page)
 			if got := w.eval(page, `[document.cookie, sessionStorage.draft, Intl.DateTimeFormat().resolvedOptions().timeZone].join(" ")`); got != "login=yes kept Asia/Tokyo" {
 				t.Errorf("the page on %s: %q", node, got)
 			}
@@ -97,7 +100,7 @@ func TestClusterDrain(t *testing.T) {
 		t.Errorf("the client was closed with %d", code)
 	}
 	closed := time.Now()
-	w = dial(t, s.CDP) // a's address: the call waits, and is passed on
+	w = dialMoved(t, s.CDP) // a's address: the call waits, and is passed on
 	t.Logf("connected again after %s", time.Since(closed).Round(10*time.Millisecond))
 	check(w, a, "b")
 	daemon.Eventually(t, grace, "the status of node a names the session that stays", func() bool {
@@ -105,7 +108,7 @@ func TestClusterDrain(t *testing.T) {
 		return at.State == "draining" && at.Live == 1 && len(at.Staying) == 1 && at.Staying[0].SessionID == stays.ID
 	})
 
-	if code, said := stasis(t, nil, "node", "drain", "--wait", "30s", "--url", a.URL, "--key", daemon.Key, "a"); code != 0 || !strings.Contains(said, "stay on node a: 1.") {
+	if code, said := stasis(t, nil, "node", "drain", "--wait", "2m", "--url", a.URL, "--key", daemon.Key, "a"); code != 0 || !strings.Contains(said, "stay on node a: 1.") {
 		t.Errorf("the drain that waits ended with %d:\n%s", code, said)
 	}
 
@@ -129,7 +132,7 @@ func TestClusterDrain(t *testing.T) {
 	if code := w.ended(); code != 1012 {
 		t.Errorf("the client was closed with %d when its node stopped", code)
 	}
-	w = dial(t, s.CDP)
+	w = dialMoved(t, s.CDP)
 	check(w, a, "a")
 	<-stopped
 	if at := a.state(t, "b"); at.State != "stopped" {
@@ -140,6 +143,23 @@ func TestClusterDrain(t *testing.T) {
 	}
 	finish(t, a.Daemon, s.ID, toFiles)
 	finish(t, a.Daemon, stays.ID, throwAway)
+}
+
+// dialMoved connects to a session that moves to another node. On a busy machine a move can take longer
+// than the daemon lets a call wait for it.
+func dialMoved(t *testing.T, url string) (w *wire) {
+	t.Helper()
+	daemon.Eventually(t, grace, "the session has moved", func() bool {
+		ws, answer, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // an upgrade's answer has none
+		if err != nil && (answer == nil || answer.StatusCode != http.StatusServiceUnavailable) {
+			t.Fatalf("dial: %v", err)
+		}
+		if err == nil {
+			w = newWire(t, ws)
+		}
+		return err == nil
+	})
+	return w
 }
 
 // moved waits until a node has ended a session as moved.
@@ -163,12 +183,17 @@ func TestClusterMoveInterrupted(t *testing.T) {
 	s, w, _ := a.logIn(t, obj{"user_id": "ada"}, site.URL+"/", "login=yes")
 	c.drain(t, 1, false)
 	daemon.Eventually(t, grace, "node b has said that it has room", func() bool { return a.state(t, "b").Free > 0 })
-	b.stop(t)
-	t.Cleanup(func() { b.cont(t) }) // or it could not be stopped
+	// The save waits for this lock until b has stopped: b must have its lease when a looks for a node,
+	// and still when a has saved.
+	release := lockTable(t, c.server, "commits")
 	c.drain(t, 0, true)
 	if code := w.ended(); code != 1012 {
 		t.Errorf("the client was closed with %d", code)
 	}
+	daemon.Eventually(t, grace, "the commit waits", func() bool { return lockAwaited(t, c.server) })
+	b.stop(t)
+	t.Cleanup(func() { b.cont(t) }) // or it could not be stopped
+	release()
 	a.moved(t, s.ID)
 	a.kill(t)
 	b.cont(t)

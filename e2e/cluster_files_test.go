@@ -111,7 +111,7 @@ func TestClusterFiles(t *testing.T) {
 	if code := w.ended(); code != 1012 {
 		t.Errorf("the client was closed with %d", code)
 	}
-	w = dial(t, s.CDP)
+	w = dialMoved(t, s.CDP)
 	if got := w.pages(); !slices.Equal(got, []string{site.URL + "/"}) {
 		t.Errorf("the pages are %q", got)
 	}

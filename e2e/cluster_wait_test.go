@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,6 +63,15 @@ func placed(t *testing.T, all []waitingCreate) (name string) {
 	return name
 }
 
+// takeTurns reports whether so many creates of nodes a and b wait, and each would get its turn. One that
+// had a turn in vain lets others go first for a second. A node gives such a turn if another one is slow
+// to report that a place is taken.
+func (c *cluster) takeTurns(t *testing.T, n int) bool {
+	t.Helper()
+	return c.server.Exec(t.Context(), "stasis", fmt.Sprintf("SELECT 1 / (SELECT (COUNT(*) = %d)::int FROM waiting_creates "+
+		"WHERE node_id IN ('a', 'b') AND turn = 0 AND paused_until <= extract(epoch from clock_timestamp()) * 1000000000)", n)) == nil
+}
+
 // All places of three nodes are taken. Creates wait for the next one, whichever node has it: in turn
 // between users, and in their order for one user. A create that does not wait gets none. The creates
 // that came to a node which dies wait no more, nor does one whose client hangs up.
@@ -100,7 +110,10 @@ func TestClusterWait(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("%d sessions live on the nodes that are left", len(left))
 	}
-	for _, want := range []string{"ada-1", "bob-1", "ada-2"} {
+	for i, want := range []string{"ada-1", "bob-1", "ada-2"} {
+		daemon.Eventually(t, grace, "no place is free, and all creates wait", func() bool {
+			return a.state(t, "a").Free+a.state(t, "b").Free == 0 && c.takeTurns(t, 3-i)
+		})
 		finish(t, b.Daemon, left[0], throwAway)
 		got := placed(t, all)
 		if got != want {
