@@ -79,7 +79,7 @@ func TestAttackCreates(t *testing.T) {
 	var others sync.WaitGroup
 	for range creates {
 		others.Go(func() {
-			a := d.CallAs(t, eve, http.MethodPost, "/v1/sessions", obj{"wait_seconds": 120})
+			a := d.CallAs(t, eve, http.MethodPost, "/v1/sessions", obj{"wait_seconds": 600})
 			var s liveSession
 			switch a.Status {
 			case http.StatusCreated:
@@ -95,10 +95,15 @@ func TestAttackCreates(t *testing.T) {
 	}
 	held := make([]string, 0, creates)
 	for range places {
-		held = append(held, <-made)
+		select {
+		case id := <-made:
+			held = append(held, id)
+		case <-time.After(grace):
+			t.Fatalf("only %d of %d places were taken", len(held), places)
+		}
 	}
 	served := make(chan liveSession, 1)
-	go func() { served <- beginAs(t, d, bob, obj{"wait_seconds": 120}) }()
+	go func() { served <- beginAs(t, d, bob, obj{"wait_seconds": 600}) }()
 	daemon.Eventually(t, time.Minute, "bob's create waits", func() bool { return waiting(t, d) == creates-places+1 })
 	ends, got := 0, false
 	for !got && ends < places {
@@ -109,6 +114,8 @@ func TestAttackCreates(t *testing.T) {
 			got = true
 		case id := <-made: // the place went to eve
 			held = append(held, id)
+		case <-time.After(grace):
+			t.Fatal("nobody got the place that became free")
 		}
 	}
 	if !got || ends > 2 {

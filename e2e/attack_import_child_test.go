@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -98,14 +99,21 @@ func (x importAttacker) stopped(t *testing.T) (pid int, answer func() daemon.Ans
 	return x.stop(t), func() daemon.Answer { return <-got }
 }
 
-// stop stops the process that reads an upload, once it has given up its rights.
+// stop stops the process that reads an upload, once it has given up its rights. It looks often,
+// because that process lives for less than a second.
 func (x importAttacker) stop(t *testing.T) (pid int) {
 	t.Helper()
-	daemon.Eventually(t, grace, "a process reads the upload", func() bool {
+	for deadline := time.After(grace); ; {
 		pid = x.child()
-		return slices.Equal(procStatus(pid, "Seccomp"), []string{"2"}) && syscall.Kill(pid, syscall.SIGSTOP) == nil
-	})
-	return pid
+		if slices.Equal(procStatus(pid, "Seccomp"), []string{"2"}) && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+			return pid
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-deadline:
+			t.Fatal("no process that reads the upload was seen")
+		}
+	}
 }
 
 // child returns the process that reads an upload of the daemon; 0 if there is none.
@@ -243,7 +251,7 @@ func slowProfile(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for i := range 10_000 {
+	for i := range 20_000 {
 		name := "Default/Preferences"
 		if i > 0 {
 			name = fmt.Sprintf("Default/IndexedDB/%d", i)

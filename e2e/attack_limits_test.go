@@ -220,7 +220,7 @@ func TestAttackAbandonedImports(t *testing.T) {
 	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true}))
 	var plain bytes.Buffer
 	packZstd(t, &plain, each(20_000, "Default/Extension State/%d/f"))
-	for range 3 { // one more than may run at once
+	for left := 3; left > 0; { // one more than may run at once
 		ctx, cancel := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/snapshots?format=datadir", bytes.NewReader(plain.Bytes()))
 		if err != nil {
@@ -228,16 +228,31 @@ func TestAttackAbandonedImports(t *testing.T) {
 		}
 		req.Header.Set("Authorization", "Bearer "+daemon.Key)
 		req.Header.Set("Content-Type", "application/octet-stream")
-		left := make(chan struct{})
+		status, done := 0, make(chan struct{})
 		go func() {
-			defer close(left)
+			defer close(done)
 			if res, err := http.DefaultClient.Do(req); err == nil {
+				status = res.StatusCode
 				_ = res.Body.Close()
 			}
 		}()
-		daemon.Eventually(t, time.Minute, "an import unpacks its archive", func() bool { return unpacking(d.Dir) })
+		seen := false
+		daemon.Eventually(t, time.Minute, "an import unpacks its archive", func() bool {
+			seen = unpacking(d.Dir)
+			select {
+			case <-done:
+				return true
+			default:
+				return seen
+			}
+		})
 		cancel()
-		<-left
+		<-done
+		if seen {
+			left--
+		} else if status != http.StatusCreated { // else it was complete before the test looked
+			t.Fatalf("an import ended with %d", status)
+		}
 		daemon.Eventually(t, soon, "the run directory of the import is removed", func() bool { return !unpacking(d.Dir) })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -52,7 +53,7 @@ func TestAttackQuotas(t *testing.T) {
 
 	// A create that waits gets the place of the user's own session, not another user's.
 	waited := make(chan liveSession, 1)
-	go func() { waited <- begin(t, d, obj{"user_id": "alice", "wait_seconds": 60}) }()
+	go func() { waited <- begin(t, d, obj{"user_id": "alice", "wait_seconds": 600}) }()
 	finish(t, d, other.ID, throwAway)
 	begin(t, d, obj{"user_id": "bob"})
 	select {
@@ -61,7 +62,11 @@ func TestAttackQuotas(t *testing.T) {
 	default:
 	}
 	finish(t, d, third.ID, throwAway)
-	<-waited
+	select {
+	case <-waited:
+	case <-time.After(grace):
+		t.Fatal("the create that waits got no place")
+	}
 	if u := use("alice"); u.Use.Sessions.Used != 3 || u.Use.Sessions.Limit != 3 {
 		t.Errorf("the use is %+v", u)
 	}

@@ -55,7 +55,7 @@ func statusOf(t testing.TB, c net.Conn) int {
 // importing. They are ended after the client patience, and leave nothing.
 func TestAttackSlowUploads(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Env: []string{"STASIS_CLIENT_PATIENCE=5s"}}))
+	d := daemon.Start(t, attacked(t, daemon.Options{NoSpares: true, Args: shellUnlessLong(), Env: []string{"STASIS_CLIENT_PATIENCE=20s"}}))
 	var slow []net.Conn
 	for _, format := range []string{"datadir", "stasis", "playwright"} {
 		slow = append(slow, partialRequest(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))

@@ -47,7 +47,7 @@ func TestAuditActs(t *testing.T) {
 	}
 
 	// The end of a session that nobody uses any more, and its checkpoints.
-	idle := begin(t, d, obj{"user_id": "ada", "idle_timeout_seconds": 5, "auto_save": obj{"interval_seconds": 5}})
+	idle := begin(t, d, obj{"user_id": "ada", "idle_timeout_seconds": 20, "auto_save": obj{"interval_seconds": 5}})
 	w = dial(t, idle.CDP) // until the first checkpoint
 	eventually("a checkpoint", "checkpoint_saved", func(all []client.AuditEntry) bool { return len(all) > 0 })
 	w.close()

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/e2e/apps"
@@ -190,18 +192,36 @@ func TestBackupKilled(t *testing.T) {
 	finish(t, again, begin(t, again, obj{"restore_default_environment_from_user_id": "default"}).ID, throwAway)
 }
 
-// killWhen runs a verb and kills it once a path exists.
+// killWhen runs a verb and kills it once a path exists. It looks while the process is stopped, which
+// could otherwise end between the look and the kill.
 func killWhen(t *testing.T, path string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), daemon.Binary(t), args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	daemon.Eventually(t, grace, path, func() bool { _, err := os.Lstat(path); return err == nil })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatalf("%q ended before it was killed: %v", args, err)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	signal := func(s os.Signal) {
+		t.Helper()
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatalf("%q ended before %s was seen: %v", args, path, err)
+		}
 	}
-	if err := cmd.Wait(); err == nil {
+	for {
+		signal(syscall.SIGSTOP)
+		if _, err := os.Lstat(path); err == nil {
+			signal(syscall.SIGKILL)
+			break
+		}
+		signal(syscall.SIGCONT)
+		select {
+		case err := <-ended:
+			t.Fatalf("%q ended before %s was seen: %v", args, path, err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	if err := <-ended; err == nil {
 		t.Fatalf("%q ended before it was killed", args)
 	}
 }

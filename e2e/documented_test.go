@@ -135,7 +135,7 @@ func (p *pageRun) run(t *testing.T) string {
 	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
 	defer cancel()
 	// At the end, bash ends the site that the page leaves running.
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "trap 'kill $(jobs -p)' EXIT\n"+p.shell) //nolint:gosec // the project's own page
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "trap 'kill $(jobs -p)' EXIT\n"+awaitSite(p.shell)) //nolint:gosec // the project's own page
 	cmd.Dir, cmd.Env = p.dir, p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the site too
@@ -144,6 +144,12 @@ func (p *pageRun) run(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
+}
+
+// awaitSite has the commands of a page go on only when the site that they start listens. A reader who
+// pastes them is slower than that.
+func awaitSite(shell string) string {
+	return strings.ReplaceAll(shell, "site.mjs &", "site.mjs & until (: < /dev/tcp/127.0.0.1/$PORT) 2> /dev/null; do sleep 0.1; done;")
 }
 
 // write writes an executable file below the folder of the run.

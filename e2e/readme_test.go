@@ -57,7 +57,7 @@ func TestQuickStart(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", run)
+		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", awaitSite(run))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"), "PORT="+freePort(t))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -154,7 +154,7 @@ func shellLoop(t *testing.T, d *daemon.Daemon, dir string) {
 	blocks := slices.DeleteFunc(examples(t, "../docs/command-line.md", "sh"), func(block string) bool { return !strings.Contains(block, "session exec") })
 	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", strings.Join(blocks, "")) //nolint:gosec // the project's own page
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", awaitSite(strings.Join(blocks, ""))) //nolint:gosec // the project's own page
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "PORT="+freePort(t), "STASIS_URL="+d.URL, "STASIS_API_KEY="+daemon.Key)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
