@@ -32,7 +32,13 @@ type foreground struct {
 	clients  int
 	driver   *mux.Driver // nil before the first client
 	sessions map[target.SessionID]struct{}
-	fresh    map[target.SessionID]struct{} // those of new tabs, which are in front; see settle
+	fresh    map[target.SessionID]freshTab // those of new tabs, which are in front; see settle
+}
+
+// freshTab is a tab that opened blank. navigated receives a value when it shows a page.
+type freshTab struct {
+	id        target.ID
+	navigated chan struct{}
 }
 
 // enter counts a client. The first one brings all tabs to full speed. It does not wait.
@@ -43,7 +49,7 @@ func (f *foreground) enter() {
 	switch {
 	case f.clients > 1, f.ended:
 	case f.sessions == nil:
-		f.sessions, f.fresh = map[target.SessionID]struct{}{}, map[target.SessionID]struct{}{}
+		f.sessions, f.fresh = map[target.SessionID]struct{}{}, map[target.SessionID]freshTab{}
 		f.work.Go(f.attach)
 	default:
 		f.set(true)
@@ -91,7 +97,7 @@ func (f *foreground) attach() {
 	f.mu.Lock()
 	f.driver = driver
 	f.mu.Unlock()
-	events, stop := driver.Events(target.TargetCreated.Method, target.DetachedFromTarget.Method)
+	events, stop := driver.Events(target.TargetCreated.Method, target.TargetInfoChanged.Method, target.DetachedFromTarget.Method)
 	defer stop()
 	if _, err := cdp.Call(f.life, driver, target.SetDiscoverTargets, target.SetDiscoverTargetsParams{
 		Discover: true, Filter: target.Filter{{Type: "page"}}}); err != nil {
@@ -102,22 +108,44 @@ func (f *foreground) attach() {
 	}
 }
 
-// settle is how long a blank tab is left alone. It has just opened, so it is in front, and a
-// client navigates it next. If the emulation begins at that moment, Chromium 156 shows a PDF
-// in one of five such navigations never: the tab stays blank (measured).
+// settle is how long a blank tab, or one that shows its first page, is left alone. It has just
+// opened, so it is in front, and a client navigates it next. If the emulation begins during the
+// navigation, Chromium 156 shows a PDF in one of five such navigations never: the tab stays
+// blank (measured).
 const settle = time.Second
 
-// settled brings a new tab to full speed after a while.
-func (f *foreground) settled(s target.SessionID) {
-	select {
-	case <-time.After(settle):
-	case <-f.life.Done():
-		return
+// settled brings a new tab to full speed after a while. It waits for the end of a navigation,
+// which can take seconds on a busy machine.
+func (f *foreground) settled(s target.SessionID, tab freshTab) {
+	navigated, shows := tab.navigated, false
+	quiet := time.NewTimer(settle)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-navigated:
+			navigated, shows = nil, true
+		case <-quiet.C:
+			if shows || !f.navigates(tab.id) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.speedUp(s)
+				return
+			}
+		case <-f.life.Done():
+			return
+		}
+		quiet.Reset(settle)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.speedUp(s)
 }
+
+// navigates reports whether a blank tab is being navigated: Chrome then reports the next
+// address, although it sends no event before the page is there.
+func (f *foreground) navigates(id target.ID) bool {
+	at, err := cdp.Call(f.life, f.driver, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: id})
+	return err == nil && at.TargetInfo != nil && !isBlank(at.TargetInfo)
+}
+
+func isBlank(tab *target.Info) bool { return tab.URL == "" || tab.URL == blankURL }
 
 // speedUp brings a new tab to full speed, unless that was done or the tab has closed. The
 // caller holds mu.
@@ -128,7 +156,7 @@ func (f *foreground) speedUp(s target.SessionID) {
 	delete(f.fresh, s)
 }
 
-// handle handles a tab that exists, or has opened or closed.
+// handle handles a tab that exists, or has opened, shows another page, or has closed.
 func (f *foreground) handle(e mux.Event) {
 	switch e.Method {
 	case target.TargetCreated.Method:
@@ -148,11 +176,27 @@ func (f *foreground) handle(e mux.Event) {
 		}
 		f.sessions[at.SessionID] = struct{}{}
 		switch {
-		case made.TargetInfo.URL == "" || made.TargetInfo.URL == blankURL:
-			f.fresh[at.SessionID] = struct{}{}
-			f.work.Go(func() { f.settled(at.SessionID) })
+		case isBlank(made.TargetInfo):
+			tab := freshTab{made.TargetInfo.TargetID, make(chan struct{}, 1)}
+			f.fresh[at.SessionID] = tab
+			f.work.Go(func() { f.settled(at.SessionID, tab) })
 		case f.clients > 0:
 			f.post(at.SessionID, true)
+		}
+	case target.TargetInfoChanged.Method:
+		var now target.EventTargetInfoChanged
+		if json.Unmarshal(e.Params, &now) != nil || now.TargetInfo == nil || isBlank(now.TargetInfo) {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, tab := range f.fresh {
+			if tab.id == now.TargetInfo.TargetID {
+				select {
+				case tab.navigated <- struct{}{}:
+				default:
+				}
+			}
 		}
 	case target.DetachedFromTarget.Method:
 		var gone target.EventDetachedFromTarget

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stasisd/stasis/browser/mux"
@@ -65,6 +67,24 @@ func TestTabsRunWhileClientsAreConnected(t *testing.T) {
 		t.Errorf("the page opened a window: %s", got)
 	}
 	visible(s.url+"/?four", full)
+	// A tab that opens blank in the background gets full speed too, also if a client navigates it.
+	var made struct {
+		Result struct{ TargetID, SessionID string }
+	}
+	for _, url := range []string{"about:blank", s.url + "/?five"} {
+		if err := json.Unmarshal(c.call(t, `{"id":3,"method":"Target.createTarget","params":{"url":"about:blank","background":true}}`), &made); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(c.call(t, `{"id":4,"method":"Target.attachToTarget","params":{"flatten":true,"targetId":"`+made.Result.TargetID+`"}}`), &made); err != nil {
+			t.Fatal(err)
+		}
+		if url != "about:blank" {
+			c.call(t, `{"id":5,"sessionId":"`+made.Result.SessionID+`","method":"Page.navigate","params":{"url":"`+url+`"}}`)
+		}
+		await(t, url+" in the background is visible", func() bool {
+			return strings.Contains(string(c.call(t, `{"id":6,"sessionId":"`+made.Result.SessionID+`","method":"Runtime.evaluate","params":{"expression":"document.visibilityState"}}`)), `"visible"`)
+		})
+	}
 	c.call(t, `{"id":2,"method":"Target.activateTarget","params":{"targetId":"`+string(r.page(b, two))+`"}}`)
 	front(two)
 	// Another client may leave; the last one's end slows the tabs down.
