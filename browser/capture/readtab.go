@@ -20,9 +20,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// TabDeadline bounds the reading of one tab, so that a page whose script never yields
-// does not delay a save. What was not read in time is listed in Missed.
-const TabDeadline = 5 * time.Second
+// TabDeadline bounds the wait for each answer of a tab. A page whose script never yields is
+// not asked again, so it delays a save once. tabsDeadline bounds the reading of all tabs, so
+// that slow ones do not make a save fail. What was not read in time is listed in Missed.
+const (
+	TabDeadline  = 5 * time.Second
+	tabsDeadline = 20 * time.Second
+)
 
 // inPDFViewer ends the storage key of the frame in which Chrome's PDF viewer draws a PDF.
 // The site's scripts do not run in that frame, and Chrome never answers a request for its
@@ -41,7 +45,7 @@ type reading struct {
 	rereadings int
 }
 
-// readTabs reads all tabs at the same time, each with its own deadline.
+// readTabs reads all tabs at the same time, and ends the reading of one that does not answer.
 func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading {
 	var pages []*target.Info
 	frames := map[target.ID][]*target.Info{} // out-of-process frames, by page
@@ -65,20 +69,49 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 		}
 		frames[top] = append(frames[top], t)
 	}
+	ctx, cancel := context.WithTimeout(ctx, tabsDeadline)
+	defer cancel()
 	readings := make([]reading, len(pages))
 	var group errgroup.Group
 	group.SetLimit(8)
 	for i, p := range pages {
 		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, TabDeadline)
+			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			readings[i] = readTab(ctx, conn, p, frames[p.TargetID])
+			silent := time.AfterFunc(TabDeadline, cancel)
+			defer silent.Stop()
+			readings[i] = readTab(ctx, tabConn{conn, silent}, p, frames[p.TargetID])
 			readings[i].temporary = conn.Temporary(p.TargetID)
 			return nil
 		})
 	}
 	_ = group.Wait() // no function of the group fails: what is missing is in each reading
 	return readings
+}
+
+// tabConn is the connection over which one tab is read. Each command gets TabDeadline.
+type tabConn struct {
+	Conn
+	silent *time.Timer // ends the reading
+}
+
+func (c tabConn) Call(ctx context.Context, method string, params, result any) error {
+	c.silent.Reset(TabDeadline)
+	return c.Conn.Call(ctx, method, params, result)
+}
+
+func (c tabConn) Session(id target.SessionID) cdp.Session {
+	return tabSession{c.Conn.Session(id), c.silent}
+}
+
+type tabSession struct {
+	cdp.Session
+	silent *time.Timer
+}
+
+func (s tabSession) Call(ctx context.Context, method string, params, result any) error {
+	s.silent.Reset(TabDeadline)
+	return s.Session.Call(ctx, method, params, result)
 }
 
 func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.Info) reading {
@@ -112,7 +145,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	r.tab.ErrorPage = top != nil && top.UnreachableURL != ""
 	r.tab.Unloaded = r.tab.ErrorPage || top == nil || top.URL != r.tab.URL && slices.Contains([]string{"", ":", blankURL}, top.URL)
 	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
-		miss(state.ComponentWindowName, p.URL, err)
+		miss(state.ComponentWindowName, r.tab.URL, err)
 		r.tab.Active = true // a page that does not answer, such as one that is navigating, may be visible
 	} else {
 		r.tab.Name, r.tab.Active = seen.Name, seen.Visible

@@ -135,11 +135,16 @@ func sessionDifferences(pairs []tabPair, had func(state.Tab, state.Area) state.A
 	return all
 }
 
-// nameDifferences compares window.name of tabs.
-func nameDifferences(pairs []tabPair, by func(state.Tab) string) []state.Difference {
+// nameDifferences compares window.name of tabs. It leaves out tabs whose page did not answer.
+func nameDifferences(pairs []tabPair, missed []state.Missed, by func(state.Tab) string) []state.Difference {
+	unread := func(open state.Tab) bool {
+		return slices.ContainsFunc(missed, func(m state.Missed) bool {
+			return m.Origin == open.URL && (m.Component == state.ComponentWindowName || m.Component == state.ComponentSessionStorage)
+		})
+	}
 	var all []state.Difference
 	for _, p := range pairs {
-		if p.saved.Name == "" || p.saved.Name == p.open.Name {
+		if p.saved.Name == "" || p.saved.Name == p.open.Name || p.open.Name == "" && unread(p.open) {
 			continue
 		}
 		d := state.Difference{Component: state.ComponentWindowName, By: by(p.saved), Changed: 1, Names: []string{}}

@@ -39,3 +39,15 @@ func TestPairTabs(t *testing.T) {
 		}
 	}
 }
+
+// The window.name of a tab whose page did not answer is not known, so it is no difference.
+func TestNameDifferences(t *testing.T) {
+	tab := func(url, name string) state.Tab { return state.Tab{URL: url, Name: name} }
+	const read, unread, other = "https://read.example/", "https://unread.example/", "https://other.example/"
+	pairs := []tabPair{{tab(read, "a"), tab(read, "")}, {tab(unread, "b"), tab(unread, "")}, {tab(other, "c"), tab(other, "d")}}
+	missed := []state.Missed{{Component: state.ComponentWindowName, Origin: unread}, {Component: state.ComponentHistory, Origin: read}}
+	got := nameDifferences(pairs, missed, func(state.Tab) string { return state.BySite })
+	if len(got) != 2 || got[0].Missing != 1 || got[1].Changed != 1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -108,7 +108,7 @@ func (e Environment) Verify(ctx context.Context, doc state.Document, report []st
 		pairs := pairTabs(doc.Tabs, now.Tabs, base.TabOf)
 		lost := sessionDifferences(pairs, base.SessionBefore(e.UserDataDir))
 		v.Components = append(v.Components, correctSession(report, lost)...)
-		v.Differences = append(append(v.Differences, lost...), nameDifferences(pairs, base.NameCause)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(pairs, now.Missed, base.NameCause)...)
 		e.addUnloaded(ctx, &v, pairs, report)
 	} else {
 		v.Warnings = append(v.Warnings, e.errorPages(ctx, now.Tabs)...)
