@@ -48,9 +48,13 @@ type Authenticators struct {
 }
 
 // answerDeadline bounds Chrome's answer for one page's authenticator. It takes
-// milliseconds; with large blobs on a busy machine a second, because a separate process
-// packs them. If the authenticator is removed meanwhile, Chrome never answers.
-const answerDeadline = 2 * time.Second
+// milliseconds; with large blobs on a busy machine seconds, because a separate process
+// packs them. If the authenticator is removed meanwhile, Chrome never answers, but it
+// refuses the next command. So a reading begins again after askAgain.
+const (
+	answerDeadline = 10 * time.Second
+	askAgain       = 2 * time.Second
+)
 
 // removedKept is the number of removed authenticators to remember. Chrome reports the
 // last events of a closing page at once.
@@ -118,8 +122,11 @@ func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	p.mu.Unlock()
 	for _, c := range all {
 		err := p.addTo(ctx, d, c)
-		if err == nil {
+		switch {
+		case err == nil:
 			continue
+		case !refusal(err):
+			return // the next repair replaces the authenticator
 		}
 		if _, gone := d.read(ctx); gone != nil {
 			return // the authenticator is the cause; its successor gets all credentials
@@ -209,7 +216,15 @@ func (p *Authenticators) forget(d *authenticator) {
 
 // read returns the credentials that the authenticator holds now.
 func (d *authenticator) read(ctx context.Context) ([]*webauthn.Credential, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
+	got, err := d.readWithin(ctx, askAgain)
+	if err != nil && !refusal(err) {
+		got, err = d.readWithin(ctx, answerDeadline)
+	}
+	return got, err
+}
+
+func (d *authenticator) readWithin(ctx context.Context, deadline time.Duration) ([]*webauthn.Credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	got, err := cdp.Call(ctx, d.page, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: d.id})
 	if err != nil {

@@ -55,11 +55,7 @@ func (p *Authenticators) repair(ctx context.Context) {
 		return // a repair follows later
 	}
 	for _, d := range p.all() {
-		_, err := d.read(ctx)
-		if err != nil && !refusal(err) {
-			_, err = d.read(ctx) // the page is busy, or the authenticator was removed during the call
-		}
-		if err != nil && ctx.Err() == nil {
+		if _, err := d.read(ctx); err != nil && ctx.Err() == nil {
 			p.install(ctx, d.page)
 		}
 	}
