@@ -10,7 +10,7 @@ import (
 )
 
 // After rereadDeadline a reading of an environment reads no tab again that it has read. After
-// unreadDeadline it reads no tab again at all. The last time may take TabDeadline. rereadPause is
+// unreadDeadline it reads no tab again at all. The last time may take tabsDeadline. rereadPause is
 // the time between two of them.
 const (
 	rereadDeadline = 6 * time.Second
