@@ -132,7 +132,7 @@ func (p *pageRun) run(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
 	defer cancel()
 	// At the end, bash ends the site that the page leaves running.
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "trap 'kill $(jobs -p)' EXIT\n"+awaitSite(p.shell)) //nolint:gosec // the project's own page

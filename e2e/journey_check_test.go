@@ -32,7 +32,7 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		}
 	}
 	d.Must(t, http.StatusOK, http.MethodPatch, user, body{"login_check": body{"url": site.URL + "/me?secret=1", "status": 200,
-		"text": "Logged in as " + demosite.User, "cookie": "sid", "before_default": true}})
+		"text": "Logged in as " + demosite.User, "cookie": "sid", "before_default": true, "timeout_seconds": 60}})
 	if a := d.Call(t, http.MethodPost, user+"/default/check", nil); a.Code() != "default_not_found" {
 		t.Errorf("a check without a default: %d %s", a.Status, a.Body)
 	}

@@ -107,7 +107,7 @@ func TestGoClient(t *testing.T) {
 	if versions != 2 || current.SnapshotID != first.Snapshot.ID {
 		t.Errorf("%d versions, %+v", versions, current)
 	}
-	must(c.SetLoginCheck(ctx, "ada", &client.LoginCheck{URL: site.URL + "/", Status: 200}))
+	must(c.SetLoginCheck(ctx, "ada", &client.LoginCheck{URL: site.URL + "/", Status: 200, TimeoutSeconds: 60}))
 	if outcome, err := c.CheckLogin(ctx, "ada"); err != nil || !outcome.LoggedIn {
 		t.Errorf("check %+v, %v", outcome, err)
 	}

@@ -25,7 +25,7 @@ func over(t testing.TB, d *daemon.Daemon, id string) created {
 // default, and can be restored.
 func idleSessionIsRescued(t *testing.T, d *daemon.Daemon) {
 	site := apps.StartProbe(t)
-	s := create(t, d, body{"idle_timeout_seconds": 5, "user_id": "idle"})
+	s := create(t, d, body{"idle_timeout_seconds": 20, "user_id": "idle"})
 	drive(t, chromeDP, s.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
 	was := over(t, d, s.ID)
 	if was.Status != "terminated" || was.Why != profiles.ReasonIdle {
@@ -67,7 +67,7 @@ func timeoutMayDiscard(t *testing.T, d *daemon.Daemon) {
 // The lifetime limit ends a session even if a client is connected. The idle limit does
 // not.
 func lifetime(t *testing.T, d *daemon.Daemon) {
-	s := create(t, d, body{"idle_timeout_seconds": 5, "max_lifetime_seconds": 10})
+	s := create(t, d, body{"idle_timeout_seconds": 20, "max_lifetime_seconds": 25})
 	w := dial(t, s.CDP)
 	w.call("", "Browser.getVersion", nil, nil)
 	if code := w.ended(); code != 4001 {

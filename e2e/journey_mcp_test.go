@@ -106,7 +106,7 @@ func TestMCP(t *testing.T) {
 	var checked struct {
 		LoggedIn bool `json:"logged_in"`
 	}
-	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "logged in"}})
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "logged in", "timeout_seconds": 60}})
 	must("check_login", nil, &checked)
 	var snapshots struct{ Snapshots []struct{ ID string } }
 	must("list_snapshots", nil, &snapshots)

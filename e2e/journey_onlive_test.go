@@ -41,7 +41,7 @@ func onLive(t *testing.T, d *daemon.Daemon) {
 	end(t, d, fork.ID, "")
 
 	// A create that waits gets the environment as the other session saved it.
-	waiting := createLater(t, d, with(body{"on_live": "wait", "wait_seconds": 60, "persist": true, "session_id": "patient"}))
+	waiting := createLater(t, d, with(body{"on_live": "wait", "wait_seconds": 600, "persist": true, "session_id": "patient"}))
 	drive(t, chromeDP, holder.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
 	end(t, d, holder.ID, "")
 	a := <-waiting

@@ -75,7 +75,7 @@ func TestQueue(t *testing.T) {
 	names := []string{"first", "second", "third"}
 	var creates []creating
 	for i, name := range names {
-		creates = append(creates, createLater(t, d, body{"session_id": name, "wait_seconds": 60}))
+		creates = append(creates, createLater(t, d, body{"session_id": name, "wait_seconds": 600}))
 		queued(i + 2)
 	}
 	hangUp()
@@ -85,7 +85,6 @@ func TestQueue(t *testing.T) {
 	queued(len(names))
 	order := []string{}
 	for range names {
-		end(t, d, s.ID, "")
 		for i, w := range creates {
 			select {
 			case a := <-w:
@@ -96,6 +95,7 @@ func TestQueue(t *testing.T) {
 			default:
 			}
 		}
+		end(t, d, s.ID, "")
 		s, creates, names = next(t, d, creates, names)
 		order = append(order, s.ID)
 	}
@@ -107,7 +107,7 @@ func TestQueue(t *testing.T) {
 // createUntil requests the session "gone" until it is answered or ctx ends.
 func createUntil(ctx context.Context, d *daemon.Daemon) error {
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/sessions", strings.NewReader(`{"session_id":"gone","wait_seconds":60}`))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/sessions", strings.NewReader(`{"session_id":"gone","wait_seconds":600}`))
 		if err != nil {
 			return err
 		}

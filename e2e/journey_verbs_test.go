@@ -94,10 +94,10 @@ func TestVerbs(t *testing.T) {
 	run(2, words("user rollback ada 9"), "ada has no version 9")
 	run(0, words("snapshot diff "+history[1].SnapshotID+" "+history[0].SnapshotID), "KIND")
 	run(1, words("user check ada"), "no_login_check")
-	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "welcome back"}})
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "welcome back", "timeout_seconds": 60}})
 	run(0, words("user check ada"), "logged in")
 	run(0, words("user show ada"), "welcome back")
-	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "elsewhere"}})
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"login_check": obj{"url": site.URL + "/", "text": "elsewhere", "timeout_seconds": 60}})
 	run(1, words("user check ada"), "logged out: text", "the default of ada is not logged in")
 	run(2, words("session"), "session create")
 

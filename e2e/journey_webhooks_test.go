@@ -56,7 +56,7 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 	}
 
 	// The daemon is killed while a webhook is queued. The next daemon sends it.
-	d.Must(t, http.StatusOK, http.MethodPatch, user, obj{"login_check": obj{"url": site.URL + "/account", "status": 200, "selector": "#in", "check_every_seconds": 3600}})
+	d.Must(t, http.StatusOK, http.MethodPatch, user, obj{"login_check": obj{"url": site.URL + "/account", "status": 200, "selector": "#in", "check_every_seconds": 3600, "timeout_seconds": 60}})
 	hooks.answers(func(receivedWebhook) int { return 0 })
 	killed := begin(t, d, mine)
 	pending := hooks.waits(t, "session.created", killed.ID, 1)[0]

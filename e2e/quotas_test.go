@@ -234,7 +234,7 @@ func TestAttackQuotasOfKeptChromes(t *testing.T) {
 		func(a daemon.Answer) { t.Errorf("%d %s", a.Status, a.Body) }, ""); made != 50 {
 		t.Errorf("%d settings were made", made)
 	}
-	daemon.Eventually(t, grace, "a standby is ready", func() bool { return useOf(t, d, "alice", "standbys") == 1 })
+	daemon.Eventually(t, backgroundDeadline, "a standby is ready", func() bool { return useOf(t, d, "alice", "standbys") == 1 })
 }
 
 // TestAttackQuotasOfConnections has more imports, sockets and requests than the quotas allow.

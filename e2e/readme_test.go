@@ -13,15 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/freeport"
 )
-
-// quickStartDeadline bounds one run of the README's quick start.
-const quickStartDeadline = 2 * time.Minute
 
 // The commands of the README's quick start run as they are written. Only the
 // daemon's address and the site's port differ; npm gives the packages that are
@@ -55,7 +51,7 @@ func TestQuickStart(t *testing.T) {
 		if i == 1 {
 			d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/default", body{"engine": browser.EngineShell})
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+		ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", awaitSite(run))
 		cmd.Dir = dir
@@ -124,7 +120,7 @@ for (const name of ['one', 'two', 'three']) {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "node_modules/@playwright/test/cli.js", "test")
 	cmd.Dir = dir
@@ -152,7 +148,7 @@ func shellLoop(t *testing.T, d *daemon.Daemon, dir string) {
 		t.Fatal(err)
 	}
 	blocks := slices.DeleteFunc(examples(t, "../docs/command-line.md", "sh"), func(block string) bool { return !strings.Contains(block, "session exec") })
-	ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+	ctx, cancel := context.WithTimeout(t.Context(), suiteDeadline)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", awaitSite(strings.Join(blocks, ""))) //nolint:gosec // the project's own page
 	cmd.Dir = dir

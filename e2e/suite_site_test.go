@@ -80,7 +80,7 @@ func (s *suiteSite) logIn(w http.ResponseWriter, r *http.Request) {
 	user := r.PostFormValue("user")
 	lasts := 3600
 	if user == "carl" { // a login that tests see expire
-		lasts = 25
+		lasts = 40
 	} else if user != "ada" && user != "bob" {
 		user = ""
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-// suiteDeadline bounds one run of the suite.
+// suiteDeadline bounds one run of the suite, and one of the commands of a page.
 const suiteDeadline = 10 * time.Minute
 
 // testTimeout bounds one test, whatever its config says. Playwright's 30 s are too short on a busy
@@ -349,7 +349,7 @@ const login = (name: string, password: string) => async (page: Page) => {
   await form.goto();
   await form.logIn(name, password);
 };
-const loginCheck = { url: '/', selector: 'h1' , absent_selector: 'form' };
+const loginCheck = { url: '/', selector: 'h1' , absent_selector: 'form', timeout_seconds: 60 };
 export default stasis(defineConfig({
   testDir: 'tests', workers: 2,
   use: { baseURL: process.env.SITE },
