@@ -136,6 +136,9 @@ func TestHistory(t *testing.T) {
 	w := dial(t, s.CDP)
 	page, _ := w.page()
 	w.open(page, site.URL+"/one?token=abc")
+	daemon.Eventually(t, grace, "the navigation's event", func() bool {
+		return slices.Contains(historyOf(t, d, s.ID)[0].types(), "navigated")
+	})
 	w.eval(page, `setTimeout(() => alert("hello")), 0`)
 	daemon.Eventually(t, grace, "the dialog's event", func() bool {
 		return slices.Contains(historyOf(t, d, s.ID)[0].types(), "dialog")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,18 +127,22 @@ func ticks(t testing.TB, d *daemon.Daemon) int {
 	return sum
 }
 
-// anyRuns reports whether a thread of a Chrome is not stopped. It ignores wardens, which
-// sleep.
+// anyRuns reports whether a thread of a Chrome is not stopped and has not ended. It ignores
+// wardens, which sleep.
 func anyRuns(t testing.TB, d *daemon.Daemon) bool {
 	t.Helper()
 	for _, p := range d.Processes() {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID))
+		if err != nil || statUID(info) == os.Getuid() {
+			continue // the process has ended, or is a warden
+		}
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, thread := range threads {
 			fields := procStat(thread)
-			if len(fields) > 0 && string(fields[0]) != "T" && uidOf(t, p.PID) != os.Getuid() {
+			if len(fields) > 0 && !strings.Contains("TXZ", string(fields[0])) { // stopped, dead or a zombie (proc(5))
 				return true
 			}
 		}
