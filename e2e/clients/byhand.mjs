@@ -28,8 +28,11 @@ function code() {
   return String((sum.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
+/** isShown tells whether the shown tab has a title. */
+const isShown = (live, title) => live.evaluate((title) => tabs.querySelector('[data-shown] .title')?.textContent.includes(title), title);
+
 /** shows waits until the shown tab has a title. */
-const shows = (live, title) => wait(`the page ${title}`, () => live.evaluate((title) => tabs.querySelector('[data-shown] .title')?.textContent.includes(title), title));
+const shows = (live, title) => wait(`the page ${title}`, () => isShown(live, title));
 
 /** click clicks at a point of the shown tab. */
 async function click(live, x, y) {
@@ -40,14 +43,13 @@ async function click(live, x, y) {
 }
 
 /**
- * clickUntil clicks until a page is shown. Chrome drops a click at the moment when a pop-up has closed and its tab
- * is not visible yet. A person clicks again.
+ * clickUntil clicks until a probe is truthy. Chrome drops a click on a tab that is not visible yet, for example when
+ * a pop-up has closed, and on a page that it has not drawn yet. A person clicks again.
  */
-async function clickUntil(live, x, y, title) {
-  const shown = () => live.evaluate((title) => tabs.querySelector('[data-shown] .title')?.textContent.includes(title), title);
-  await wait(`the page ${title}`, async () => {
+async function clickUntil(live, x, y, what, probe) {
+  await wait(what, async () => {
     await click(live, x, y);
-    return until('a reaction to the click', 3000, shown).catch(() => false);
+    return until('a reaction to the click', 3000, probe).catch(() => false);
   });
 }
 
@@ -58,21 +60,22 @@ async function go(live, address) {
   await live.keyboard.press('Enter');
 }
 
-/** focused waits until a field of the session's page has the focus. A person sees the caret in it. */
-async function focused(live, name) {
+/** hasFocus tells whether a field of a page of the session has the focus. A person sees the caret in it. */
+async function hasFocus(live, name) {
   const session = new URL(live.url()).pathname.replace(/\/live$/, '');
   const { cdp_url: endpoint } = await (await fetch(input.url + session, { headers: { authorization: `Bearer ${input.key}` } })).json();
   const inside = await puppeteer.connect({ browserWSEndpoint: endpoint, defaultViewport: null });
-  const [page] = await inside.pages();
-  await wait(`the focus on ${name}`, () => page.evaluate((name) => document.activeElement?.name === name, name));
+  const found = await Promise.all((await inside.pages()).map((page) =>
+    page.evaluate((name) => document.activeElement?.name === name, name).catch(() => false))); // it may be navigating
   await inside.disconnect();
+  return found.includes(true);
 }
 
 /** logInToWiki uses only the keyboard: the form's first field has the focus. */
 async function logInToWiki(live) {
   await shows(live, 'Wiki');
   await wait('a sharp picture', () => live.evaluate(() => picture.width > 1000));
-  await focused(live, 'u');
+  await wait('the focus', () => hasFocus(live, 'u'));
   await live.focus('#keys');
   await live.keyboard.type(input.wiki_user);
   await live.keyboard.press('Tab');
@@ -86,7 +89,7 @@ async function logInToSite(live) {
   await wait('the new tab', () => live.evaluate(() => tabs.querySelectorAll('.title').length === 2));
   await go(live, `${input.site}/`);
   await shows(live, 'sign in');
-  await click(live, 60, 60); // the name
+  await clickUntil(live, 60, 60, 'the focus on the name', () => hasFocus(live, 'name'));
   await live.keyboard.type('Zoë ');
   await live.keyboard.sendCharacter('🦊');
   await click(live, 60, 110); // the country
@@ -96,10 +99,9 @@ async function logInToSite(live) {
   await wait('the list has closed', () => live.evaluate(() => !picker.open));
   await click(live, 60, 160); // opens a pop-up
   await shows(live, 'consent');
-  await click(live, 60, 60); // agrees, and closes it
-  await shows(live, 'sign in');
-  await clickUntil(live, 60, 210, 'second factor'); // signs in
-  await click(live, 60, 60);
+  await clickUntil(live, 60, 60, 'the page after the consent', () => isShown(live, 'sign in')); // agrees, and closes it
+  await clickUntil(live, 60, 210, 'the second factor', () => isShown(live, 'second factor')); // signs in
+  await clickUntil(live, 60, 60, 'the focus on the code', () => hasFocus(live, 'code'));
   await live.keyboard.type(code());
   await live.keyboard.press('Enter');
   await shows(live, 'welcome Zoë 🦊');
@@ -107,8 +109,7 @@ async function logInToSite(live) {
 
 /** useSite uploads, downloads and answers a dialog. */
 async function useSite(live) {
-  await click(live, 60, 60);
-  await wait('the file chooser', () => live.evaluate(() => chooser.open));
+  await clickUntil(live, 60, 60, 'the file chooser', () => live.evaluate(() => chooser.open));
   const field = await live.$('#chosen');
   await field.uploadFile(input.file);
   await live.click('#give');
@@ -154,7 +155,7 @@ async function main(page) {
 
 let browser;
 try {
-  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: input.timeout_ms });
   const [page] = await browser.pages();
   page.setDefaultNavigationTimeout(input.timeout_ms);
   await main(page);

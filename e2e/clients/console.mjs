@@ -167,7 +167,7 @@ async function main(page) {
 let browser;
 const refused = [];
 try {
-  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: input.timeout_ms });
   const [page] = await browser.pages();
   page.setDefaultNavigationTimeout(input.timeout_ms);
   page.on('console', (m) => { if (m.text().includes('Content Security Policy')) refused.push(m.text()); });

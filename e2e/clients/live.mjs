@@ -229,7 +229,7 @@ async function describe() {
 
 let browser, session;
 try {
-  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: input.timeout_ms });
   session = await puppeteer.connect({ browserWSEndpoint: input.cdp, defaultViewport: null });
   await main(browser, session);
 } catch (err) {

@@ -24,7 +24,7 @@ const call = (method, params) => new Promise((done) => {
 await call('initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
 send({ method: 'notifications/initialized' });
 // The page may have no document yet.
-console.log(await until('a page with a title', 60_000, async () => {
+console.log(await until('a page with a title', 180_000, async () => {
   const { text } = (await call('tools/call', { name: 'browser_snapshot', arguments: {} })).content[0];
   return /Page Title: \S/.test(text) && text;
 }));

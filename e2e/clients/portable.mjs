@@ -15,13 +15,16 @@ import { text } from 'node:stream/consumers';
 
 const { tool, chrome: executablePath, url, expression, dir, state } = JSON.parse(await text(process.stdin));
 
+const timeout = 120_000; // of each step: Chrome may start on a busy machine
+
 const tools = {
   playwright: async () => {
-    const options = { executablePath, chromiumSandbox: false };
+    const options = { executablePath, chromiumSandbox: false, timeout };
     const context = dir
       ? await chromium.launchPersistentContext(dir, options)
       : await (await chromium.launch(options)).newContext({ storageState: state });
     const page = await context.newPage();
+    page.setDefaultTimeout(timeout);
     await page.goto(url);
     const value = await (await page.waitForFunction(expression)).jsonValue();
     const saved = await context.storageState({ indexedDB: true });
@@ -29,9 +32,10 @@ const tools = {
     return { value, state: saved };
   },
   puppeteer: async () => {
-    const browser = await puppeteer.launch({ executablePath, headless: true, args: ['--no-sandbox'] });
+    const browser = await puppeteer.launch({ executablePath, headless: true, args: ['--no-sandbox'], timeout });
     if (state) await browser.setCookie(...state);
     const page = await browser.newPage();
+    page.setDefaultTimeout(timeout);
     await page.goto(url);
     const value = await (await page.waitForFunction(expression)).jsonValue();
     const saved = await browser.cookies();

@@ -20,9 +20,13 @@ const connect = async (to = endpoint) => {
   const browser = await chromium.connectOverCDP(to, { timeout });
   return browser;
 };
+const newContext = async (browser, options) => {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(timeout);
+  return context;
+};
 const open = async (context, path = '/') => {
   const page = await context.newPage();
-  page.setDefaultTimeout(timeout);
   await page.goto(site + path);
   return page;
 };
@@ -44,9 +48,10 @@ async function main() {
   const restored = first.contexts()[0].pages().length;
 
   // Every context is logged in, and has only its own pages.
-  const contexts = await Promise.all([first.newContext(), first.newContext({ viewport: { width: 400, height: 300 }, locale: 'fi-FI' }), second.newContext()]);
+  const contexts = await Promise.all([newContext(first), newContext(first, { viewport: { width: 400, height: 300 }, locale: 'fi-FI' }), newContext(second)]);
   const pages = await Promise.all(contexts.map((c) => open(c)));
   const tab = await (await third.createBrowserContext()).newPage();
+  tab.setDefaultTimeout(timeout);
   await tab.goto(`${site}/`);
   for (const page of [...pages, tab]) assert.equal(await title(page), 'logged in');
   for (const c of contexts) assert.equal(c.pages().length, 1, 'the pages of a context');
@@ -86,7 +91,7 @@ async function main() {
   const [download] = await Promise.all([pages[0].waitForEvent('download'), pages[0].evaluate(() => { location = '/download'; })]);
   assert.equal(download.suggestedFilename(), 'report.txt');
   assert.deepEqual(others, []);
-  const strict = await first.newContext({ acceptDownloads: false });
+  const strict = await newContext(first, { acceptDownloads: false });
   const careful = await open(strict);
   const [denied] = await Promise.all([careful.waitForEvent('download'), careful.evaluate(() => { location = '/download'; })]);
   assert.equal(await denied.failure() !== null, true, 'a download of a context that accepts none');
@@ -116,7 +121,7 @@ async function main() {
 
   // The end of a context closes its own pages only, and so does the end of a connection.
   await contexts[0].close();
-  assert.equal(pages[0].isClosed(), true);
+  await until('the page of the closed context closes', timeout, () => pages[0].isClosed()); // Stasis waits five seconds for a busy page
   assert.equal(await title(pages[1]), 'logged in');
   await strict.close();
   await second.close();
@@ -127,12 +132,12 @@ async function main() {
   assert.equal(await title(tab), 'logged in');
 
   // A connection without the option has an empty context, and its pages are hidden from those with it.
-  const empty = await open(await observer.newContext());
+  const empty = await open(await newContext(observer));
   assert.equal(await title(empty), 'logged out');
   assert.equal(first.contexts().flatMap((c) => c.pages()).length, restored + 1);
 
   const writer = await connect(allowed);
-  const changed = await writer.newContext();
+  const changed = await newContext(writer);
   await changed.clearCookies();
   assert.equal(await title(await open(changed)), 'logged out');
   await Promise.all([first.close(), third.disconnect(), observer.close(), writer.close()]);
