@@ -103,8 +103,9 @@ const (
 	// each attempt at least one of them succeeds.
 	maxAttempts = 30
 	// maxPause limits the pause before the next attempt. It doubles each time, from one
-	// millisecond, and its length is random.
-	maxPause = 64 * time.Millisecond
+	// millisecond, and its length is random. It is longer than a transaction takes on a busy
+	// machine: otherwise all that wait try again while another one runs.
+	maxPause = 256 * time.Millisecond
 )
 
 // write runs do in one transaction. Any error, and a panic, rolls it back. If PostgreSQL

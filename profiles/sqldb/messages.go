@@ -27,8 +27,9 @@ const messageColumns = "session_id, message_id, type, content, metadata, at"
 // AddMessage implements [profiles.MessageStore].
 func (st *Messages) AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error) {
 	const op = "profiles.add_message"
-	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
-		was, err := sessionByID(ctx, tx, m.SessionID, op)
+	err := st.db.writeLocked(ctx, op, func(tx *sql.Tx) error {
+		// The lock is held until the end, so that no two messages of a session get one number.
+		was, err := st.db.lockedSession(ctx, tx, m.SessionID, op)
 		if err != nil {
 			return err
 		}

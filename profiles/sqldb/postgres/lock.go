@@ -122,7 +122,7 @@ func (l *Lock) keep(ctx context.Context, conn *pgx.Conn) {
 // release gives the lock back. The server would do it too, but only some time after the
 // connection is closed, and another Stasis can start at once.
 func release(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, _ = conn.Exec(ctx, "select pg_advisory_unlock_all()")
 }
