@@ -82,9 +82,23 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	if err := orLeaseLost(ctx, err); err != nil {
 		return answer.Info{}, err
 	}
-	info, err := l.Info(context.WithoutCancel(ctx)) // the session exists, even if the caller has gone
+	info, err := describe(context.WithoutCancel(ctx), l) // the session exists, even if the caller has gone
 	info.Existing, info.Tickets = l.id != r.SessionID, l.rights.Tickets(c)
 	return info, err
+}
+
+// describe describes a session to the caller that has created or resumed it. One that a short limit
+// has already ended is described by its record.
+func describe(ctx context.Context, l *liveSession) (answer.Info, error) {
+	info, err := l.Info(ctx)
+	if !fault.Is(err, fault.SessionNotRunning) {
+		return info, err
+	}
+	rec, err := l.svc.deps.Catalogue.Session(ctx, l.id)
+	if err != nil {
+		return answer.Info{}, err
+	}
+	return l.svc.inspector.Describe(ctx, rec)
 }
 
 // createOrShare makes a session for a claimed ID, or returns the live session to share.

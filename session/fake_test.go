@@ -363,6 +363,9 @@ func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
 
 func (c *fakeChrome) Open(_ context.Context, url string) error {
 	c.opened = append(c.opened, url)
+	if err := c.b.step("open", c); err != nil {
+		return err
+	}
 	return c.gone()
 }
 

@@ -95,6 +95,17 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// A session that a limit ends before its create is answered was made: the answer says how it ended.
+func TestTimeoutBeforeAnswer(t *testing.T) {
+	r := newRig(t, nil)
+	const id = "session"
+	r.browsers.on("open", func(*fakeChrome) error { r.ended(id); return nil })
+	info := r.create(alice, func(c *request.Create) { c.SessionID, c.Idle, c.StartURL = id, soon, "https://a.example/" })
+	if info.ID != id || info.Status != profiles.StatusTerminated || info.Reason.Code != profiles.ReasonIdle || info.Existing {
+		t.Errorf("%+v", info)
+	}
+}
+
 // on_timeout: discard and read_only save nothing. persist saves everything as the
 // default.
 func TestTimeoutSaves(t *testing.T) {
@@ -232,20 +243,15 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 // A lifetime whose save failed has still ended: the end is tried again.
 func TestLifetimeIsTriedAgain(t *testing.T) {
 	r := newRig(t, nil)
-	failed := make(chan struct{})
+	const id = "session"
 	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 	r.browsers.on("restored", func(*fakeChrome) error {
 		r.catalogue.works()
-		close(failed)
-		return nil
+		// A client stops the idle limit, so only the lifetime can end the session now.
+		l := r.sessions.Find(id)
+		return l.ask(t.Context(), func() error { l.clients++; l.request.Idle = soon; l.touch(); return nil })
 	})
-	id := r.create(alice, func(c *request.Create) { c.Lifetime, c.Idle = soon, time.Hour }).ID
-	<-failed
-	// A client stops the idle limit, so only the lifetime can end the session now.
-	l := r.sessions.Find(id)
-	if err := l.ask(t.Context(), func() error { l.clients++; l.request.Idle = soon; l.touch(); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	r.create(alice, func(c *request.Create) { c.SessionID, c.Lifetime, c.Idle = id, soon, time.Hour })
 	if rec := r.ended(id); rec.Reason.Code != profiles.ReasonLifetime {
 		t.Errorf("%q", rec.Reason)
 	}

@@ -102,15 +102,16 @@ func (i *Inspector) Examine(ctx context.Context, c access.Caller, id string) (an
 
 // infoFor describes a session with the tickets that the caller's key may have.
 func (i *Inspector) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (answer.Info, error) {
-	info, err := i.infoOf(ctx, rec)
+	info, err := i.Describe(ctx, rec)
 	if l := i.sessions.Find(rec.ID); l != nil && err == nil {
 		info.Tickets = l.Rights().Tickets(c)
 	}
 	return info, err
 }
 
-// infoOf describes a session: a live one by itself, an ended one by its record.
-func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.Info, error) {
+// Describe describes a session to a caller that may look at it: a live one by itself, an ended one
+// by its record.
+func (i *Inspector) Describe(ctx context.Context, rec profiles.Session) (answer.Info, error) {
 	if l := i.sessions.Find(rec.ID); l != nil {
 		info, err := l.Info(ctx)
 		if !fault.Is(err, fault.SessionNotRunning) {
