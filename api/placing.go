@@ -52,16 +52,18 @@ func (p *placer) place(c *call, r request.Create, local func(wait time.Duration)
 	if waits && r.Wait <= 0 {
 		return fault.New(fault.TooManySessions, "api.place", "all session slots are in use, and other creates wait for the next one; end a session, or wait with wait_seconds")
 	}
+	var refused error
 	if !waits {
-		err = a.ask(to)
-		if to.exists || r.Wait <= 0 || !fault.Is(err, fault.TooManySessions) && !isOverSessions(err) {
-			return err
+		refused = a.ask(to)
+		if to.exists || r.Wait <= 0 || !fault.Is(refused, fault.TooManySessions) && !isOverSessions(refused) {
+			return refused
 		}
 	}
 	waiter, err := p.cluster.Waiter(ctx, c.caller, r, to.wanted)
 	if err != nil {
 		return err
 	}
+	waiter.Refused = refused
 	wait, cancel := context.WithTimeout(ctx, a.left())
 	defer cancel()
 	return p.cluster.Line.Wait(wait, waiter, func() (refused bool, err error) {

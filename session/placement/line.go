@@ -21,6 +21,7 @@ type Waiter struct {
 	Wanted
 	UserID, KeyID string        // who takes turns
 	Limits        []quota.Limit // of the sessions of both
+	Refused       error         // why it got no place before it waits; nil: it has not asked
 }
 
 // Line lets the creates that came to this node wait, in one order with those of all nodes. The
@@ -197,10 +198,12 @@ func (l *Line) timeout(ctx context.Context, id string, is Waiter, last error) er
 	if err != nil {
 		all = nil // the code is less exact then
 	}
+	listed := false
 	for _, w := range all {
 		if w.ID != id {
 			continue
 		}
+		listed = true
 		for _, limit := range is.Limits {
 			has := w.OfUser
 			if limit.Kind == quota.Key {
@@ -211,8 +214,11 @@ func (l *Line) timeout(ctx context.Context, id string, is Waiter, last error) er
 			}
 		}
 	}
-	if fault.Is(last, fault.QuotaExceeded) {
+	switch {
+	case fault.Is(last, fault.QuotaExceeded):
 		return last
+	case !listed && fault.Is(is.Refused, fault.QuotaExceeded):
+		return is.Refused // the list was read before it began to wait
 	}
 	return fault.New(fault.TooManySessions, op, "all session slots of all nodes stayed in use for wait_seconds; end a session, or add a node")
 }

@@ -303,6 +303,22 @@ func TestLineEnds(t *testing.T) {
 	})
 }
 
+// A create that waits for less time than the shared list is kept ends with the quota that refused it.
+func TestLineEndsBeforeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLines(t, "a")
+		l.create("a", "bob/k")
+		if _, err := l.line["a"].Before(t.Context(), placement.Wanted{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		w := placement.Waiter{UserID: "ann", KeyID: "k", Refused: fault.New(fault.QuotaExceeded, "test", "")}
+		code(t, l.line["a"].Wait(ctx, w, nil), fault.QuotaExceeded)
+		l.end()
+	})
+}
+
 // Creates that end at once share what they read.
 func TestLineEndsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
