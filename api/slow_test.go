@@ -313,8 +313,7 @@ func TestStalledMessages(t *testing.T) {
 			if n > 0 {
 				<-time.After(patience + patience/2) // the time is what is tested
 			}
-			send(c, append(bytes.Clone(begun), "ab"...)...)
-			send(c, []byte("cde")...)
+			send(c, append(bytes.Clone(begun), "abcde"...)...)
 			answer := make([]byte, 2+len(":abcde"))
 			if _, err := io.ReadFull(from, answer); err != nil || string(answer[2:]) != ":abcde" {
 				t.Fatalf("got %q, %v", answer, err)

@@ -19,6 +19,17 @@ func (r *rig) examine(id string) *answer.Usage {
 	return info.Usage
 }
 
+// measures awaits that a session of alice uses memory, as a measurement may come late, and returns
+// what it uses.
+func (r *rig) measures(id string, memory int64) (u *answer.Usage) {
+	r.t.Helper()
+	await(r.t, "the memory is measured", func() bool {
+		u = r.examine(id)
+		return u.MemoryBytes == memory
+	})
+	return u
+}
+
 // A live session says how many clients and viewers it has and what its Chrome's memory is. The
 // memory is measured when somebody asks, at most every 30 seconds.
 func TestUsage(t *testing.T) {
@@ -33,7 +44,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("new: %+v", u)
 	}
 	for range 2 {
-		if u := r.examine(made.ID); u.MemoryBytes != 100<<20 || u.MeasuredAt == nil || measured.Load() != 1 {
+		if u := r.measures(made.ID, 100<<20); u.MeasuredAt == nil || measured.Load() != 1 {
 			t.Errorf("measured: %+v", u)
 		}
 	}
@@ -43,7 +54,7 @@ func TestUsage(t *testing.T) {
 	go func() { served <- r.View(ctx, alice, made.ID, v) }()
 	<-v.said
 	r.clock.add(memoryAge)
-	if u := r.examine(made.ID); u.Clients != 1 || u.Viewers != 1 || u.MemoryBytes != 200<<20 {
+	if u := r.measures(made.ID, 200<<20); u.Clients != 1 || u.Viewers != 1 {
 		t.Errorf("used: %+v", u)
 	}
 	leave()
@@ -79,11 +90,11 @@ func TestUsageOfPausedAndRestarted(t *testing.T) {
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	if u := r.examine(id); u.MemoryBytes != 1<<20 || !r.browsers.last().Frozen() {
+	if u := r.measures(id, 1<<20); !r.browsers.last().Frozen() {
 		t.Errorf("paused: %+v", u)
 	}
 	id = r.create(alice, onCrash).ID
-	r.examine(id)
+	r.measures(id, 1<<20)
 	r.crashChrome(id)
 	info, err := r.Get(t.Context(), alice, id)
 	if err != nil || info.Usage == nil || info.Usage.MemoryBytes != 0 {

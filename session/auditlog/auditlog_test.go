@@ -33,7 +33,7 @@ type rig struct {
 	mu     sync.Mutex
 	at     time.Time
 	refuse error // of AddAudit
-	after  error // of AddAudit, after it has added
+	after  error // of AddAudit, after it has added, and of AuditHead
 	adds   int
 }
 
@@ -55,6 +55,13 @@ func (r *rig) AddAudit(ctx context.Context, entries []profiles.AuditEntry, drop 
 		return r.refuse
 	}
 	return errors.Join(r.AuditStore.AddAudit(ctx, entries, drop), r.after)
+}
+
+func (r *rig) AuditHead(ctx context.Context) (profiles.AuditEntry, error) {
+	head, err := r.AuditStore.AuditHead(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return head, errors.Join(err, r.after)
 }
 
 func (r *rig) Session(_ context.Context, id string) (profiles.Session, error) {
