@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// shared records whether a process is in the background.
-type shared struct {
+// fakeProcess records whether it is in the background.
+type fakeProcess struct {
 	atomic.Bool
 	calls atomic.Int32
 }
 
-func (s *shared) Background(on bool) {
+func (s *fakeProcess) Background(on bool) {
 	s.Store(on)
 	s.calls.Add(1)
 }
@@ -21,7 +21,7 @@ func (s *shared) Background(on bool) {
 // A start in the background has a small share, but not forever.
 func TestBackgroundEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p shared
+		var p fakeProcess
 		end := background(&p)
 		time.Sleep(backgroundTime - time.Millisecond)
 		if !p.Load() {

@@ -125,7 +125,7 @@ func (f *foreground) settled(s target.SessionID, tab freshTab) {
 		case <-navigated:
 			navigated, shows = nil, true
 		case <-quiet.C:
-			if shows || !f.navigates(tab.id) {
+			if shows || !f.isFresh(s) || !f.navigates(tab.id) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				f.speedUp(s)
@@ -136,6 +136,15 @@ func (f *foreground) settled(s target.SessionID, tab freshTab) {
 		}
 		quiet.Reset(settle)
 	}
+}
+
+// isFresh reports whether a new tab waits for full speed. It does not if it has closed, or if
+// another tab has opened in front of it.
+func (f *foreground) isFresh(s target.SessionID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, fresh := f.fresh[s]
+	return fresh
 }
 
 // navigates reports whether a blank tab is being navigated: Chrome then reports the next

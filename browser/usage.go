@@ -19,9 +19,8 @@ const (
 	// still write.
 	diskInterval = time.Minute
 	// reachedFor is how long after the last sign a limit counts as reached. A process that the
-	// kernel kills because of it may end others, and a Chrome that gets no thread may take long
-	// to end on a busy machine.
-	reachedFor = 30 * time.Second
+	// kernel kills because of it may end others.
+	reachedFor = 5 * time.Second
 	// reachedEvery is how often the same limit is reported.
 	reachedEvery = 10 * time.Second
 )

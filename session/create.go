@@ -82,20 +82,24 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	if err := orLeaseLost(ctx, err); err != nil {
 		return answer.Info{}, err
 	}
-	info, err := describe(context.WithoutCancel(ctx), l) // the session exists, even if the caller has gone
-	info.Existing, info.Tickets = l.id != r.SessionID, l.rights.Tickets(c)
+	info, err := describe(context.WithoutCancel(ctx), c, l) // the session exists, even if the caller has gone
+	info.Existing = l.id != r.SessionID
 	return info, err
 }
 
-// describe describes a session to the caller that has created or resumed it. One that a short limit
-// has already ended is described by its record.
-func describe(ctx context.Context, l *liveSession) (answer.Info, error) {
+// describe describes a session to the caller that has created or resumed it. One that has already
+// ended, as by a short limit, is described by its record, unless another node continues it.
+func describe(ctx context.Context, c access.Caller, l *liveSession) (answer.Info, error) {
 	info, err := l.Info(ctx)
 	if !fault.Is(err, fault.SessionNotRunning) {
+		info.Tickets = l.rights.Tickets(c)
 		return info, err
 	}
-	rec, err := l.svc.deps.Catalogue.Session(ctx, l.id)
-	if err != nil {
+	rec, missing := l.svc.deps.Catalogue.Session(ctx, l.id)
+	if missing != nil {
+		return answer.Info{}, missing
+	}
+	if rec.Reason.Code == profiles.ReasonMoved {
 		return answer.Info{}, err
 	}
 	return l.svc.inspector.Describe(ctx, rec)

@@ -224,7 +224,7 @@ func (s *Service) resumed(ctx context.Context, c access.Caller, r request.Create
 	if err != nil {
 		return answer.Info{}, false, err
 	}
-	info, err := describe(context.WithoutCancel(ctx), l)
-	info.Existing, info.Tickets = a.Status == "already_running", l.rights.Tickets(c)
+	info, err := describe(context.WithoutCancel(ctx), c, l)
+	info.Existing = a.Status == "already_running"
 	return info, true, err
 }

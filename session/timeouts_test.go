@@ -101,7 +101,7 @@ func TestTimeoutBeforeAnswer(t *testing.T) {
 	const id = "session"
 	r.browsers.on("open", func(*fakeChrome) error { r.ended(id); return nil })
 	info := r.create(alice, func(c *request.Create) { c.SessionID, c.Idle, c.StartURL = id, soon, "https://a.example/" })
-	if info.ID != id || info.Status != profiles.StatusTerminated || info.Reason.Code != profiles.ReasonIdle || info.Existing {
+	if info.ID != id || info.Status != profiles.StatusTerminated || info.Reason.Code != profiles.ReasonIdle || info.Existing || len(info.Tickets) > 0 {
 		t.Errorf("%+v", info)
 	}
 }

@@ -39,12 +39,18 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	}
 	waiting, cancel := newPatience(ctx)
 	defer cancel()
-	readings := readUntilStable(ctx, waiting, conn, targets)
+	tabs, endTabs := context.WithTimeout(ctx, tabsDeadline)
+	defer endTabs()
+	readings := readUntilStable(tabs, waiting, conn, targets)
 	for range rereads {
-		if agree(readings) || slices.ContainsFunc(readings, func(r reading) bool { return len(r.missed) > 0 }) {
+		if agree(readings) || waiting.reread.Err() != nil || slices.ContainsFunc(readings, func(r reading) bool { return len(r.missed) > 0 }) {
 			break // a tab that does not answer would take its deadline each time
 		}
-		readings = readUntilStable(ctx, waiting, conn, targets)
+		again := readUntilStable(tabs, waiting, conn, targets)
+		if tabs.Err() != nil {
+			break // it is not complete
+		}
+		readings = again
 	}
 	local := map[string]state.Area{}
 	for _, r := range readings {

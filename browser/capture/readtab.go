@@ -21,8 +21,8 @@ import (
 )
 
 // TabDeadline bounds the wait for each answer of a tab. A page whose script never yields is
-// not asked again, so it delays a save once. tabsDeadline bounds the reading of all tabs, so
-// that slow ones do not make a save fail. What was not read in time is listed in Missed.
+// not asked again, so it delays a save once. tabsDeadline bounds the reading and rereading of all
+// tabs, so that slow ones do not make a save fail. What was not read in time is listed in Missed.
 const (
 	TabDeadline  = 5 * time.Second
 	tabsDeadline = 20 * time.Second
@@ -69,8 +69,6 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 		}
 		frames[top] = append(frames[top], t)
 	}
-	ctx, cancel := context.WithTimeout(ctx, tabsDeadline)
-	defer cancel()
 	readings := make([]reading, len(pages))
 	var group errgroup.Group
 	group.SetLimit(8)

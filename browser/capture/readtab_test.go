@@ -41,27 +41,26 @@ func TestReadTabsOfSlowPages(t *testing.T) {
 		late, want time.Duration
 		tabs       int
 		missed     bool
+		writes     bool
 	}{
 		"slow":      {late: time.Second, tabs: 1},
 		"silent":    {late: time.Hour, tabs: 8, want: TabDeadline, missed: true},
 		"many":      {late: 4 * time.Second, tabs: 9, want: tabsDeadline, missed: true},
 		"many fast": {late: time.Millisecond, tabs: 40},
+		"writing":   {late: time.Second, tabs: 2, writes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := slowChrome{&fakeChrome{began: time.Now(), tabs: map[target.ID][]fakePage{}, readings: map[target.ID]int{}}, test.late}
-				var targets []*target.Info
 				for i := range test.tabs {
 					id, url := target.ID(rune('a'+i)), "https://a.example/"
-					c.tabs[id] = []fakePage{{url: url}}
-					targets = append(targets, &target.Info{TargetID: id, Type: "page", URL: url})
+					c.tabs[id] = []fakePage{{url: url, writes: test.writes}}
 				}
-				for _, r := range readTabs(t.Context(), c, targets) {
-					if missed := len(r.missed) > 0; missed != test.missed {
-						t.Errorf("missed: %+v", r.missed)
-					}
+				doc, err := Read(t.Context(), c)
+				if missed := len(doc.Missed) > 0; err != nil || missed != test.missed || len(doc.Tabs) != test.tabs {
+					t.Errorf("%d tabs, missed: %+v, %v", len(doc.Tabs), doc.Missed, err)
 				}
-				if took := time.Since(c.began); test.want > 0 && took != test.want {
+				if took := time.Since(c.began); test.want > 0 && took != test.want || took > tabsDeadline {
 					t.Errorf("it took %v, want %v", took, test.want)
 				}
 			})

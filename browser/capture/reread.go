@@ -10,8 +10,7 @@ import (
 )
 
 // After rereadDeadline a reading of an environment reads no tab again that it has read. After
-// unreadDeadline it reads no tab again at all. The last time may take tabsDeadline. rereadPause is
-// the time between two of them.
+// unreadDeadline it reads no tab again at all. rereadPause is the time between two of them.
 const (
 	rereadDeadline = 6 * time.Second
 	unreadDeadline = 10 * time.Second
@@ -74,7 +73,7 @@ func (p patience) unstableTabs(readings []reading) map[string]*reading {
 }
 
 // reread reads tabs again. It keeps what was read of a tab that has closed, and of one whose
-// history Chrome now refuses. It reports false if Chrome itself does not answer.
+// history Chrome now refuses. It reports false if Chrome itself does not answer, or not in time.
 func reread(ctx context.Context, conn Conn, tabs map[string]*reading) bool {
 	targets, _, err := split(ctx, conn)
 	if err != nil {
@@ -86,7 +85,11 @@ func reread(ctx context.Context, conn Conn, tabs map[string]*reading) bool {
 	for id, r := range tabs {
 		r.navigated = slices.ContainsFunc(targets, func(t *target.Info) bool { return string(t.TargetID) == id })
 	}
-	for _, again := range readTabs(ctx, conn, targets) {
+	readings := readTabs(ctx, conn, targets)
+	if ctx.Err() != nil {
+		return false // the earlier readings are more complete
+	}
+	for _, again := range readings {
 		r := tabs[again.tab.TargetID]
 		if r.tab.History != nil && again.tab.History == nil {
 			continue

@@ -30,6 +30,7 @@ type fakePage struct {
 	moves   bool   // Chrome moves the tab to another process
 	refused string // a command that Chrome refuses for another reason
 	closed  bool
+	writes  bool // its storage changes all the time
 }
 
 // fakeChrome answers a reading for its tabs. The answer to Page.getFrameTree takes 10 ms.
@@ -111,6 +112,10 @@ func (s fakeSession) Call(_ context.Context, method string, _, result any) error
 		result.(*page.GetNavigationHistoryResult).Entries = []*page.NavigationEntry{{ID: entry, URL: p.url}}
 	case page.GetFrameTree.Method:
 		result.(*page.GetFrameTreeResult).FrameTree = &page.FrameTree{Frame: &cdp.Frame{ID: cdp.FrameID(s.id), URL: p.url}}
+	case domstorage.GetDOMStorageItems.Method:
+		if p.writes {
+			result.(*domstorage.GetDOMStorageItemsResult).Entries = []domstorage.Item{{"now", time.Now().String()}}
+		}
 	case storage.GetStorageKey.Method:
 		result.(*storage.GetStorageKeyResult).StorageKey = storage.SerializedStorageKey(p.url)
 	case runtime.Evaluate.Method:

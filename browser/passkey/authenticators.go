@@ -52,7 +52,7 @@ type Authenticators struct {
 // packs them. If the authenticator is removed meanwhile, Chrome never answers, but it
 // refuses the next command. So a reading begins again after askAgain.
 const (
-	answerDeadline = 10 * time.Second
+	answerDeadline = 3 * time.Second
 	askAgain       = 2 * time.Second
 )
 

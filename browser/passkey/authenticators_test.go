@@ -65,36 +65,6 @@ func TestBlobBesideASignature(t *testing.T) {
 	}
 }
 
-// The same, but Chrome does not answer for the page that has written it. The page keeps its blob,
-// which the next reading finds.
-func TestBlobOfABusyPage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		id := []byte("id")
-		with := func(count int64, blob string) *held {
-			return &held{Credentials: []credential{toCDP(state.Passkey{ID: id, SignCount: count, LargeBlob: []byte(blob)})}}
-		}
-		d := blobDriver{held: map[target.SessionID]*held{"writer": with(1, "large"), "other": with(2, "")}}
-		p := New(nil, []state.Passkey{{ID: id, SignCount: 1}}, func() bool { return false })
-		for s := range d.held {
-			page := targetinit.NewTarget(d, s, &target.Info{TargetID: target.ID(s)})
-			p.pages[s], p.made[webauthn.AuthenticatorID(s)] = &authenticator{page: page, id: webauthn.AuthenticatorID(s)}, true
-		}
-		d.held["writer"].busy = map[string]bool{webauthn.GetCredentials.Method: true}
-		p.mirror(t.Context(), mux.Event{Method: webauthn.CredentialAsserted.Method, SessionID: "other",
-			Params: []byte(`{"authenticatorId": "other", "credential": {"credentialId": "aWQ=", "signCount": 2}}`)})
-		d.held["writer"].busy = nil
-		p.Read(t.Context())
-		if c := p.Credentials()[0]; c.SignCount != 2 || string(c.LargeBlob) != "large" {
-			t.Errorf("recorded: %d, %q", c.SignCount, c.LargeBlob)
-		}
-		for s, h := range d.held {
-			if c := h.Credentials; len(c) != 1 || string(c[0].LargeBlob) != "large" {
-				t.Errorf("%s has %+v", s, c)
-			}
-		}
-	})
-}
-
 // A credential counts as refused only if Chrome refuses it, not if Chrome does not answer. The next
 // repair then adds it.
 func TestRefused(t *testing.T) {

@@ -99,51 +99,47 @@ func (p *Authenticators) mirrorDeletion(ctx context.Context, at *authenticator, 
 
 // mirrorChange records a credential that was created, used or renamed, and applies it to
 // the other pages. One of these may have written a large blob that was not read yet: then all
-// pages get it, instead of losing it. A page that cannot be read keeps what it has, and the
-// next reading finds its blob.
+// pages get it, instead of losing it.
 func (p *Authenticators) mirrorChange(ctx context.Context, at *authenticator, is *webauthn.Credential) {
-	var current []webauthn.AuthenticatorID
+	from := webauthn.AuthenticatorID("")
 	if at != nil {
-		current = append(current, at.id)
+		from = at.id
 	}
 	c := p.record(fromCDP(is), false)
-	blob, unread := p.writtenBlob(ctx, current, c)
-	if blob != nil {
-		c.LargeBlob = blob
-		p.update(ctx, p.record(c, true))
-		return
+	if blob := p.writtenBlob(ctx, from, c); blob != nil {
+		c.LargeBlob, from = blob, ""
+		c = p.record(c, true)
 	}
-	p.update(ctx, c, append(current, unread...)...)
+	p.update(ctx, from, c)
 }
 
-// writtenBlob returns the large blob that an authenticator, except some, has for a credential, if
-// it is not the stored one; nil if there is none. Then unread are those that could not be read.
-func (p *Authenticators) writtenBlob(ctx context.Context, except []webauthn.AuthenticatorID, c state.Passkey) (blob []byte, unread []webauthn.AuthenticatorID) {
+// writtenBlob returns the large blob that an authenticator other than from has for a credential,
+// if it is not the stored one; nil if there is none.
+func (p *Authenticators) writtenBlob(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) []byte {
 	for _, d := range p.all() {
-		if d.id == "" || slices.Contains(except, d.id) {
+		if d.id == from || d.id == "" {
 			continue
 		}
 		now, err := d.read(ctx)
 		if err != nil {
-			unread = append(unread, d.id)
-			continue
+			continue // the next repair replaces it
 		}
 		for _, is := range now {
 			if bytes.Equal(is.CredentialID, c.ID) && len(is.LargeBlob) > 0 && !bytes.Equal(is.LargeBlob, c.LargeBlob) {
-				return is.LargeBlob, nil
+				return is.LargeBlob
 			}
 		}
 	}
-	return nil, unread
+	return nil
 }
 
-// update writes a credential to all authenticators except some. It waits until they have
+// update writes a credential to all authenticators except one. It waits until they have
 // all of it: Chrome adds the credential at once and its large blob later, and a reading
 // in between shows an empty blob.
-func (p *Authenticators) update(ctx context.Context, c state.Passkey, except ...webauthn.AuthenticatorID) {
+func (p *Authenticators) update(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) {
 	var updates sync.WaitGroup
 	for _, d := range p.all() {
-		if d.id == "" || slices.Contains(except, d.id) {
+		if d.id == from || d.id == "" {
 			continue
 		}
 		updates.Go(func() {
@@ -193,15 +189,14 @@ func (p *Authenticators) Read(ctx context.Context) {
 		}
 		for _, c := range now {
 			if is := fromCDP(c); p.newer(is) {
-				p.update(ctx, p.record(is, true), d.id)
+				p.update(ctx, d.id, p.record(is, true))
 			}
 		}
 	}
 }
 
 // newer reports whether an authenticator's credential is newer than the stored one. One
-// with a lower signature count lacks the last signature, and still may have a large blob that
-// its page has written: [Authenticators.mirrorChange] could not read it.
+// with a lower signature count lacks the last signature.
 func (p *Authenticators) newer(is state.Passkey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,5 +205,5 @@ func (p *Authenticators) newer(is state.Passkey) bool {
 		return true
 	}
 	was := p.credentials[i]
-	return is.SignCount > was.SignCount || !bytes.Equal(is.LargeBlob, was.LargeBlob) && (is.SignCount == was.SignCount || len(is.LargeBlob) > 0)
+	return is.SignCount > was.SignCount || is.SignCount == was.SignCount && !bytes.Equal(is.LargeBlob, was.LargeBlob)
 }

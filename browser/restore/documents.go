@@ -12,7 +12,7 @@ import (
 )
 
 // firstDocumentDeadline bounds the wait for the tabs' first documents, so that a slow
-// site does not delay the restore.
+// site does not delay the restore. A document that has come may add keyDeadline.
 const firstDocumentDeadline = time.Second
 
 // addressDeadline bounds the wait for the tabs' addresses. addressPause is the interval

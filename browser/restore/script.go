@@ -94,7 +94,7 @@ func (h *Tabs) watchFrames(s target.SessionID) {
 // until a running page has another one. Chrome takes some milliseconds. Without its script a
 // frame loses state; a page that is busy with its own scripts may get the other one later.
 const (
-	scriptDeadline  = 10 * time.Second
+	scriptDeadline  = 5 * time.Second
 	replaceDeadline = time.Second
 )
 

@@ -217,7 +217,7 @@ func (l *Line) timeout(ctx context.Context, id string, is Waiter, last error) er
 	switch {
 	case fault.Is(last, fault.QuotaExceeded):
 		return last
-	case !listed && fault.Is(is.Refused, fault.QuotaExceeded):
+	case !listed && !fault.Is(last, fault.TooManySessions) && fault.Is(is.Refused, fault.QuotaExceeded):
 		return is.Refused // the list was read before it began to wait
 	}
 	return fault.New(fault.TooManySessions, op, "all session slots of all nodes stayed in use for wait_seconds; end a session, or add a node")
