@@ -87,10 +87,10 @@ deadcode: $(DEAD)-$(DEAD_VER) ## find functions that nothing calls, or only test
 	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis | grep -v '^$(REFLECTED)' || true); \
 	[ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
-# -count 1, because Go's test cache does not notice another Chrome. e2e runs after all others:
-# beside them it takes as long on two cores, and its Chromes, daemons and clients get so little of
-# the processors that their own deadlines pass. The race detector is on where goroutines meet
-# (build/packages). Vet is off, because the linters of `make check` include it.
+# -count 1, because Go's test cache does not notice another Chrome. e2e runs after all others.
+# Beside them, its Chromes, daemons and clients would get little of the processors, and their own
+# deadlines would pass. The race detector is on where goroutines meet (build/packages). Vet is off,
+# because the linters of `make check` include it.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json clients/typescript/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them
 	@build/need $(TESTED_WITH)

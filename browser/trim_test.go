@@ -50,11 +50,16 @@ func TestTrimAndFreeze(t *testing.T) {
 	await(t, "the page has filled its memory", func() bool { return r.eval(b, s.url+"/", "ready") == "true" })
 
 	before := b.Memory()
-	// One trim may end at its deadline; Chrome may have collected some of the 150 MB on its own.
-	await(t, "the page has given memory back", func() bool {
+	for range 3 { // on a busy machine a trim may end at its deadline
 		b.Trim(ctx)
-		return before-b.Memory() >= 40<<20
-	})
+		if before-b.Memory() >= 40<<20 {
+			break
+		}
+	}
+	// Chrome may have collected some of the 150 MB on its own.
+	if after := b.Memory(); before-after < 40<<20 {
+		t.Errorf("Chrome used %d MB, and %d MB after it was trimmed", before>>20, after>>20)
+	}
 	if err := b.Freeze(ctx); err != nil {
 		t.Fatal(err)
 	}

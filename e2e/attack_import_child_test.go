@@ -111,7 +111,7 @@ func (x importAttacker) stop(t *testing.T) (pid int) {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-deadline:
-			t.Fatal("no process that reads the upload was seen")
+			t.Fatal("timed out: a process reads the upload")
 		}
 	}
 }

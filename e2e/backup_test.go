@@ -208,7 +208,7 @@ func killWhen(t *testing.T, path string, args ...string) {
 			t.Fatalf("%q ended before %s was seen: %v", args, path, err)
 		}
 	}
-	for {
+	for deadline := time.After(grace); ; {
 		signal(syscall.SIGSTOP)
 		if _, err := os.Lstat(path); err == nil {
 			signal(syscall.SIGKILL)
@@ -218,6 +218,8 @@ func killWhen(t *testing.T, path string, args ...string) {
 		select {
 		case err := <-ended:
 			t.Fatalf("%q ended before %s was seen: %v", args, path, err)
+		case <-deadline:
+			t.Fatalf("%q: %s was not seen", args, path)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

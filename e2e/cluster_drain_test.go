@@ -183,8 +183,8 @@ func TestClusterMoveInterrupted(t *testing.T) {
 	s, w, _ := a.logIn(t, obj{"user_id": "ada"}, site.URL+"/", "login=yes")
 	c.drain(t, 1, false)
 	daemon.Eventually(t, grace, "node b has said that it has room", func() bool { return a.state(t, "b").Free > 0 })
-	// The save waits for this lock until b has stopped: b must have its lease when a looks for a node,
-	// and still when a has saved.
+	// The save waits for this lock until b has stopped. b needs its lease when a chooses a node, and
+	// again when a has saved.
 	release := lockTable(t, c.server, "commits")
 	c.drain(t, 0, true)
 	if code := w.ended(); code != 1012 {

@@ -63,9 +63,9 @@ func placed(t *testing.T, all []waitingCreate) (name string) {
 	return name
 }
 
-// takeTurns reports whether so many creates of nodes a and b wait, and each would get its turn. One that
-// had a turn in vain lets others go first for a second. A node gives such a turn if another one is slow
-// to report that a place is taken.
+// takeTurns reports whether so many creates of nodes a and b wait, and each would get its turn. A create
+// whose turn found no free place lets others go first for a second. That happens if a node is slow to
+// report that a place is taken.
 func (c *cluster) takeTurns(t *testing.T, n int) bool {
 	t.Helper()
 	return c.server.Exec(t.Context(), "stasis", fmt.Sprintf("SELECT 1 / (SELECT (COUNT(*) = %d)::int FROM waiting_creates "+

@@ -149,7 +149,7 @@ func (p *pageRun) run(t *testing.T) string {
 // awaitSite has the commands of a page go on only when the site that they start listens. A reader who
 // pastes them is slower than that.
 func awaitSite(shell string) string {
-	return strings.ReplaceAll(shell, "site.mjs &", "site.mjs & until (: < /dev/tcp/127.0.0.1/$PORT) 2> /dev/null; do sleep 0.1; done;")
+	return strings.ReplaceAll(shell, "site.mjs &", "site.mjs & until (: < /dev/tcp/127.0.0.1/$PORT) 2> /dev/null; do kill -0 $!; sleep 0.1; done;")
 }
 
 // write writes an executable file below the folder of the run.

@@ -19,8 +19,8 @@ func (r *rig) examine(id string) *answer.Usage {
 	return info.Usage
 }
 
-// measures awaits that a session of alice uses memory, as a measurement may come late, and returns
-// what it uses.
+// measures awaits that a session of alice uses memory, and returns what it uses. On a busy machine a
+// measurement takes longer than Examine waits for it.
 func (r *rig) measures(id string, memory int64) (u *answer.Usage) {
 	r.t.Helper()
 	await(r.t, "the memory is measured", func() bool {

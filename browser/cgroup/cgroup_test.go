@@ -426,11 +426,16 @@ func TestKernel(t *testing.T) {
 		t.Errorf("200 MB of memory: %v, %+v", err, group.Counts())
 	}
 	_ = run("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do sleep 20 & done")
+	deadline := time.After(time.Minute)
 	for ids := group.Processes(); len(ids) > 0; ids = group.Processes() {
 		for _, id := range ids {
 			_ = syscall.Kill(id, syscall.SIGKILL) // it may have ended
 		}
-		<-time.After(time.Millisecond)
+		select {
+		case <-time.After(time.Millisecond):
+		case <-deadline:
+			t.Fatalf("processes that do not end: %v", ids)
+		}
 	}
 	if group.Counts().Refused == 0 {
 		t.Errorf("25 processes: %+v", group.Counts())

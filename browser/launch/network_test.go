@@ -491,7 +491,7 @@ func TestNetworkEnds(t *testing.T) {
 				t.Fatalf("%v, %q", err, commandLine(pids["pasta"]))
 			}
 			// The kernel gives the number of a namespace that has ended to another Chrome's.
-			must := slices.DeleteFunc(processes(), func(p proc) bool {
+			related := slices.DeleteFunc(processes(), func(p proc) bool {
 				at, err := os.Readlink(procPath(p.pid, "ns/net"))
 				named := p.pid == pids["chrome"] || p.pid == pids["pasta"] || p.pid == pids["warden"]
 				return !named && (err != nil || at != own)
@@ -500,7 +500,7 @@ func TestNetworkEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			await(t, "all processes have ended", func() bool {
-				return !slices.ContainsFunc(must, func(p proc) bool { return !p.hasEnded() })
+				return !slices.ContainsFunc(related, func(p proc) bool { return !p.hasEnded() })
 			})
 		})
 	}

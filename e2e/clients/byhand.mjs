@@ -28,7 +28,7 @@ function code() {
   return String((sum.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
-/** isShown tells whether the shown tab has a title. */
+/** isShown reports whether the shown tab has a title. */
 const isShown = (live, title) => live.evaluate((title) => tabs.querySelector('[data-shown] .title')?.textContent.includes(title), title);
 
 /** shows waits until the shown tab has a title. */
@@ -60,7 +60,7 @@ async function go(live, address) {
   await live.keyboard.press('Enter');
 }
 
-/** hasFocus tells whether a field of a page of the session has the focus. A person sees the caret in it. */
+/** hasFocus reports whether a field of a page of the session has the focus. A person sees the caret in it. */
 async function hasFocus(live, name) {
   const session = new URL(live.url()).pathname.replace(/\/live$/, '');
   const { cdp_url: endpoint } = await (await fetch(input.url + session, { headers: { authorization: `Bearer ${input.key}` } })).json();

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// callDeadline bounds one call, far longer than it takes on a loaded machine.
-const callDeadline = 3 * time.Minute
+// callDeadline bounds one call. A create may wait for ten minutes.
+const callDeadline = 11 * time.Minute
 
 // Answer is an HTTP response.
 type Answer struct {
