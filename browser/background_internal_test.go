@@ -1,47 +1,38 @@
 package browser
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// fakeProcess records whether it is in the background.
-type fakeProcess struct {
-	atomic.Bool
-	calls atomic.Int32
-}
+// fakeProcess receives whether it is in the background, at each change.
+type fakeProcess chan bool
 
-func (s *fakeProcess) Background(on bool) {
-	s.Store(on)
-	s.calls.Add(1)
-}
+func (p fakeProcess) Background(on bool) { p <- on }
 
 // A start in the background has a small share, but not forever.
 func TestBackgroundEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p fakeProcess
-		end := background(&p)
-		time.Sleep(backgroundTime - time.Millisecond)
-		if !p.Load() {
-			t.Error("a start has an ordinary share at first")
+		p, began := make(fakeProcess, 3), time.Now()
+		end := background(p)
+		if !<-p || <-p {
+			t.Error("a start has no small share, or keeps it")
 		}
-		time.Sleep(2 * time.Millisecond)
-		if p.Load() {
-			t.Error("a start that takes long keeps its small share")
+		if lasted := time.Since(began); lasted != backgroundTime {
+			t.Errorf("the small share lasted %s, want %s", lasted, backgroundTime)
 		}
 		end()
+		<-p
 
-		end = background(&p)
-		end()
-		calls := p.calls.Load()
-		if p.Load() {
+		background(p)()
+		if !<-p || <-p {
 			t.Error("a start that has ended keeps its small share")
 		}
-		time.Sleep(2 * backgroundTime)
-		if p.calls.Load() != calls {
+		select {
+		case <-p:
 			t.Error("the share is set again after the start has ended")
+		case <-time.After(2 * backgroundTime):
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	}
 	end := b.closing()
 	if b.unflushed.Load() {
-		_ = end.flush(ctx) // see there
+		_ = end.flush(ctx) // the comparison after the close finds what is missing
 	}
 	end.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)
